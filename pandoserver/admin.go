@@ -100,10 +100,10 @@ func (c *call) describeCommand(cmd *command) {
 	for _, w := range cats {
 		c.w.Status("@" + w)
 	}
-	c.w.Array(0) // tips
-	c.w.Array(0) // where keys are, once more
+	c.w.Set(0) // tips
+	c.w.Set(0) // where keys are, once more
 	if cmd.subs == nil {
-		c.w.Array(0)
+		c.w.Set(0)
 		return
 	}
 	c.w.Array(len(cmd.subs.all))
@@ -223,7 +223,7 @@ func categoriesOf() map[string][]string {
 
 func runACLCat(c *call) {
 	if len(c.args) > 3 {
-		c.w.Error(wrongArgs("acl|cat"))
+		c.w.Error("ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.")
 		return
 	}
 	all := categoriesOf()

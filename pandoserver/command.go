@@ -45,6 +45,7 @@ const (
 	early                      // before a client has said who it is
 	ordered                    // its first key names an index
 	connects                   // is about the connection
+	presence                   // asks whether keys are there, and not for values
 )
 
 // action is what becomes of a key.
@@ -176,6 +177,7 @@ const (
 	errInMulti    = "ERR Command not allowed inside a transaction"
 	errAborted    = "EXECABORT Transaction discarded because of previous errors."
 	errOOM        = "OOM command not allowed when used memory > 'maxmemory'."
+	errTooMuch    = "ERR the reply is too long: ask for less of it with LIMIT"
 	errNoAuth     = "NOAUTH Authentication required."
 	errMaxClients = "ERR max number of clients reached"
 )

@@ -142,6 +142,9 @@ func runSelectDB(c *call) {
 		case !isNumber:
 			c.w.Error(errNotInt)
 			return
+		case n != int64(int32(n)):
+			c.w.Error("ERR value is out of range, value must between -2147483648 and 2147483647")
+			return
 		case n < 0 || n >= int64(len(c.srv.dbs)):
 			c.w.Error(errNoDB)
 			return
@@ -168,9 +171,14 @@ func runDiscard(c *call) {
 		c.w.Error("ERR DISCARD without MULTI")
 		return
 	}
-	c.multi = nil
-	c.show(func(t *shown) { t.multi = -1 })
+	c.discard()
 	c.w.Status("OK")
+}
+
+// discard forgets the transaction, if there is one.
+func (s *session) discard() {
+	s.multi = nil
+	s.show(func(t *shown) { t.multi = -1 })
 }
 
 func runExec(c *call) {
@@ -179,13 +187,12 @@ func runExec(c *call) {
 		c.w.Error("ERR EXEC without MULTI")
 		return
 	}
-	c.multi = nil
-	c.show(func(t *shown) { t.multi = -1 })
+	c.discard()
 	if q.broken {
 		c.w.Error(errAborted)
 		return
 	}
-	c.asOne(q.calls, func() { c.w.Array(len(q.calls)) })
+	c.asOne(q.calls, true)
 }
 
 // clientCommands are the commands about connections.
@@ -204,8 +211,15 @@ var clientCommands = []*command{
 
 const errName = "ERR Client names cannot contain spaces, newlines or special characters."
 
+// longestClientName is how long a client's name may be, and that of its library: each is kept, and CLIENT LIST has those
+// of all clients.
+const longestClientName = 1 << 10
+
 // goodName reports whether a client may be called so.
 func goodName(name string) bool {
+	if len(name) > longestClientName {
+		return false
+	}
 	for i := range len(name) {
 		if name[i] < '!' || name[i] > '~' {
 			return false

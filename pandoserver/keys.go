@@ -21,11 +21,11 @@ var keyCommands = []*command{
 		gather: gatherGet, answer: answerValue},
 	{name: "mget", arity: -2, flags: reads | fast, keys: several, cats: []string{"string"}, summary: "Returns the values of several keys.",
 		gather: gatherGet, answer: answerValues},
-	{name: "exists", arity: -2, flags: reads | fast, keys: several, cats: []string{"keyspace"}, summary: "Counts the keys that are there.",
+	{name: "exists", arity: -2, flags: reads | fast | presence, keys: several, cats: []string{"keyspace"}, summary: "Counts the keys that are there.",
 		gather: gatherGet, answer: answerFound},
 	{name: "strlen", arity: 2, flags: reads | fast, keys: one, cats: []string{"string"}, summary: "Returns the length of a value.",
 		gather: gatherGet, answer: func(w *resp.Writer, g *gathering, i item) { w.Int(int64(len(g.vals[i.from]))) }},
-	{name: "type", arity: 2, flags: reads | fast, keys: one, cats: []string{"keyspace"}, summary: "Returns string for a key that is there, none for others.",
+	{name: "type", arity: 2, flags: reads | fast | presence, keys: one, cats: []string{"keyspace"}, summary: "Returns string for a key that is there, none for others.",
 		gather: gatherGet, answer: answerType},
 	{name: "set", arity: -3, flags: writes, keys: one, cats: []string{"string"}, summary: "Sets the value of a key. Options: NX or XX, GET.",
 		gather: gatherSet, answer: answerOK, modify: modifySet},
@@ -231,7 +231,7 @@ func runMSetNX(c *call) {
 		c.w.Int(0)
 		return
 	}
-	if err := g.do(c.here()); err != nil {
+	if err := g.do(c.here(), c.srv); err != nil {
 		c.w.Error(c.problem(err))
 		return
 	}

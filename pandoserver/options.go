@@ -39,13 +39,13 @@ func MaxClients(n int) Option { return func(c *config) { c.clients = n } }
 // default it closes none.
 func IdleTimeout(d time.Duration) Option { return func(c *config) { c.idle = d } }
 
-// WriteTimeout makes the server close connections that have not taken a reply for d. The
-// default is 10 seconds. Nothing more is read from a connection meanwhile, and
-// nothing buffered.
+// WriteTimeout makes the server close connections that have neither taken a reply for d nor
+// sent anything. The default is 10 seconds.
 func WriteTimeout(d time.Duration) Option { return func(c *config) { c.write = d } }
 
 // ReplyLimit sets how many bytes the replies to one command, or one transaction, may have: a
-// connection that asks for more is closed. The default is 512 MiB.
+// connection that asks for more is closed. As many bytes may wait for a client to take them:
+// then nothing more is read from it. The default is 512 MiB.
 func ReplyLimit(bytes int) Option { return func(c *config) { c.reply = bytes } }
 
 // Grace sets how long Serve waits for commands under way when it is told to end. The

@@ -102,6 +102,9 @@ type entry struct {
 	val []byte
 }
 
+// overhead is what an entry takes in memory and in a reply, beside its bytes.
+const overhead = 64
+
 // entries collects entries of a range. An offset is counted, and not walked. It writes an
 // error if bounds are none, or if there is more than a reply may have.
 func (c *call) entries(src Source, b Bounds, l limit) (all []entry, ok bool) {
@@ -118,8 +121,8 @@ func (c *call) entries(src Source, b Bounds, l limit) (all []entry, ok bool) {
 	}
 	size := 0
 	for k, v := range src.Scan(b) {
-		if size += len(k) + len(v); size > c.srv.cfg.reply {
-			c.w.Error("ERR the reply is too long: ask for less of it with LIMIT")
+		if size += len(k) + len(v) + overhead; size > c.srv.cfg.reply {
+			c.w.Error(errTooMuch)
 			return nil, false
 		}
 		all = append(all, entry{k, v})
@@ -357,7 +360,7 @@ func runZPopMin(c *call) {
 	for _, e := range all {
 		g.add(pando.OpDelete, []byte(e.key), nil)
 	}
-	if err := g.do(src); err != nil {
+	if err := g.do(src, c.srv); err != nil {
 		c.w.Error(c.problem(err))
 		return
 	}

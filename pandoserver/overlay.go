@@ -16,6 +16,8 @@ type overlay struct {
 	base    Changer
 	changed map[string]*change
 	sorted  []string // the keys of changed, if none was added since
+	grown   int      // by how many entries there are more than in the source
+	steps   *int     // that ranges and counts have taken: each goes over what was changed
 }
 
 // change is what has become of a key.
@@ -25,7 +27,20 @@ type change struct {
 	had bool // it has one in the source
 }
 
-func newOverlay(base Changer) *overlay { return &overlay{base: base, changed: map[string]*change{}} }
+// more returns by how many entries there are more than in the source, because of one key.
+func (c *change) more() int {
+	switch {
+	case c.has && !c.had:
+		return 1
+	case !c.has && c.had:
+		return -1
+	}
+	return 0
+}
+
+func newOverlay(base Changer, steps *int) *overlay {
+	return &overlay{base: base, changed: map[string]*change{}, steps: steps}
+}
 
 // commit does all changes as one batch.
 func (o *overlay) commit() error {
@@ -73,11 +88,13 @@ func (o *overlay) put(key string, val []byte, has bool) {
 	c := o.changed[key]
 	if c == nil {
 		_, had := o.old(key)
-		c = &change{had: had}
+		c = &change{has: had, had: had}
 		o.changed[key] = c
 		o.sorted = nil
 	}
+	o.grown -= c.more()
 	c.val, c.has = val, has
+	o.grown += c.more()
 }
 
 func (o *overlay) GetBatch(keys []string, vals [][]byte, found []bool) (hits int) {
@@ -130,20 +147,14 @@ func (o *overlay) DeleteRange(b Bounds) (deleted int, err error) {
 	return len(keys), nil
 }
 
-func (o *overlay) Len() int { return o.Count(Bounds{}) }
+func (o *overlay) Len() int { return o.base.Len() + o.grown }
 
 func (o *overlay) Count(b Bounds) int {
-	n := o.base.Len()
-	if b.From != Open || b.To != Open {
-		n = o.base.Count(b)
-	}
+	n := o.base.Count(b)
 	for key, c := range o.changed {
-		switch {
-		case !b.contains(key):
-		case c.has && !c.had:
-			n++
-		case !c.has && c.had:
-			n--
+		*o.steps++
+		if b.contains(key) {
+			n += c.more()
 		}
 	}
 	return n
@@ -151,7 +162,9 @@ func (o *overlay) Count(b Bounds) int {
 
 // order returns the keys that were changed, sorted.
 func (o *overlay) order() []string {
+	*o.steps += len(o.changed)
 	if o.sorted == nil {
+		*o.steps += 10 * len(o.changed)
 		o.sorted = make([]string, 0, len(o.changed))
 		for k := range o.changed {
 			o.sorted = append(o.sorted, k)
@@ -170,6 +183,7 @@ func (o *overlay) At(i int) (key string, val []byte, ok bool) {
 		if c.has == c.had {
 			continue
 		}
+		*o.steps += 20
 		at := o.base.Count(Bounds{Hi: k, To: Without}) + shift
 		switch {
 		case at > i:

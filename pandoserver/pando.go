@@ -349,12 +349,19 @@ func runSelect(c *call) {
 		return
 	}
 	var all []entry
-	if c.numbers(func(key string, val []byte, v float64) bool {
+	size := 0
+	if !c.numbers(func(key string, val []byte, v float64) bool {
 		if int64(len(all)) < l.count && good(v) {
 			all = append(all, entry{key, val})
+			size += len(key) + len(val) + overhead
 		}
-		return int64(len(all)) < l.count
+		return int64(len(all)) < l.count && size <= c.srv.cfg.reply
 	}) {
-		c.write(all, l)
+		return
 	}
+	if size > c.srv.cfg.reply {
+		c.w.Error(errTooMuch)
+		return
+	}
+	c.write(all, l)
 }

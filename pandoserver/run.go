@@ -1,6 +1,7 @@
 package pandoserver
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/pando-index/pando"
@@ -27,6 +28,7 @@ type gathering struct {
 	deleting bool // there are only OpDeletes, and nobody asks for values
 	asking   bool // some command asks what was there before
 	wide     bool // some command changes several keys
+	longest  int  // value that is set
 }
 
 // item is a command of a gathering, and its operations.
@@ -36,17 +38,15 @@ type item struct {
 	problem  string // its reply, if it has no operations because of it
 }
 
-// mostKept is how many operations a gathering keeps room for.
-const mostKept = 16 << 10
+// mostKept is how many commands and operations a connection keeps room for when they are done: there may be
+// thousands of connections.
+const mostKept = 1 << 10
 
 func (g *gathering) reset() {
-	if cap(g.keys) > mostKept {
-		*g = gathering{}
-	}
 	clear(g.keys)
 	clear(g.vals)
 	g.ops, g.keys, g.vals, g.found, g.items = g.ops[:0], g.keys[:0], g.vals[:0], g.found[:0], g.items[:0]
-	g.reading, g.deleting, g.asking, g.wide = true, true, false, false
+	g.reading, g.deleting, g.asking, g.wide, g.longest = true, true, false, false, 0
 }
 
 // text returns bytes as a string without copying them: it is valid as long as they are.
@@ -57,6 +57,7 @@ func (g *gathering) add(op pando.Op, key, val []byte) {
 	g.ops = append(g.ops, op)
 	g.keys = append(g.keys, text(key))
 	g.vals = append(g.vals, val)
+	g.longest = max(g.longest, len(val))
 	g.reading = g.reading && op == pando.OpGet
 	g.deleting = g.deleting && op == pando.OpDelete
 	g.asking = g.asking || op != pando.OpSet
@@ -71,7 +72,7 @@ func (g *gathering) command(cmd *command, args [][]byte) {
 }
 
 // do does all operations.
-func (g *gathering) do(src Source) error {
+func (g *gathering) do(src Source, srv *Server) error {
 	if len(g.ops) == 0 {
 		return nil
 	}
@@ -79,17 +80,42 @@ func (g *gathering) do(src Source) error {
 	vals, found := g.vals, g.found
 	switch {
 	case g.reading:
-		src.GetBatch(g.keys, vals, found)
-		return nil
+		return g.read(src, srv)
 	case !g.asking:
 		found = nil
 	case g.deleting:
 		vals = nil
 	}
+	srv.saw(g.longest)
 	if l, ok := src.(*live); ok && g.wide {
 		return l.applyWide(g.ops, g.keys, vals, found)
 	}
 	return src.(Changer).Apply(g.ops, g.keys, vals, found)
+}
+
+// read looks all keys up, some at a time. Values that nobody asks for are forgotten at once.
+func (g *gathering) read(src Source, srv *Server) error {
+	bare := true
+	for _, i := range g.items {
+		bare = bare && i.cmd.flags&presence != 0
+	}
+	size := 0
+	for from := 0; from < len(g.keys); {
+		to := min(len(g.keys), from+srv.atOnce())
+		src.GetBatch(g.keys[from:to], g.vals[from:to], g.found[from:to])
+		for i := from; i < to; i++ {
+			srv.saw(len(g.vals[i]))
+			size += len(g.vals[i])
+		}
+		switch {
+		case bare:
+			clear(g.vals[from:to])
+		case size > srv.cfg.reply && len(g.items) == 1:
+			return errLongReply
+		}
+		from = to
+	}
+	return nil
 }
 
 // gathers reports whether a command can be part of a gathering with others.
@@ -118,33 +144,49 @@ func (s *session) finish() {
 	case len(s.pending) == 1 && s.pending[0].cmd.flags&alone == 0:
 		s.pending[0].change(s.space(s.db))
 	default:
-		s.asOne(s.pending, func() {})
+		for rest := s.pending; len(rest) > 0 && !s.closing; s.ease() {
+			rest = rest[s.asOne(rest, false):]
+		}
 	}
 	s.srv.stats.batch(len(s.pending))
 	clear(s.pending)
 	s.pending = s.pending[:0]
+	if cap(s.pending) > mostKept {
+		s.pending = nil
+	}
+	if cap(s.gathering.keys) > mostKept || cap(s.gathering.items) > mostKept {
+		s.gathering = gathering{}
+	}
 }
 
-// together does commands that gather as one batch.
+// together does commands that gather as one batch, or as several where values are long.
 func (s *session) together(calls []call) {
 	g := &s.gathering
-	g.reset()
-	for i := range calls {
-		g.command(calls[i].cmd, calls[i].args)
+	for len(calls) > 0 && !s.closing {
+		g.reset()
+		n, most := 0, s.srv.atOnce()
+		for n < len(calls) && (n == 0 || len(g.ops)+len(calls[n].args) <= most) {
+			g.command(calls[n].cmd, calls[n].args)
+			n++
+		}
+		err := g.do(s.space(s.db), s.srv)
+		for j := 0; j < len(g.items) && !s.closing; j++ {
+			s.reply(g, g.items[j], err)
+			s.ease()
+		}
+		calls = calls[n:]
 	}
-	err := g.do(s.space(s.db))
-	for _, i := range g.items {
-		switch {
-		case i.problem != "":
-			s.w.Error(i.problem)
-		case err != nil:
-			s.w.Error(s.problem(err))
-		default:
-			i.cmd.answer(&s.w, g, i)
-		}
-		if s.ease(); s.failed != nil {
-			return
-		}
+}
+
+// reply answers a command of a gathering that is done.
+func (s *session) reply(g *gathering, i item, err error) {
+	switch {
+	case i.problem != "":
+		s.w.Error(i.problem)
+	case err != nil:
+		s.w.Error(s.problem(err))
+	default:
+		i.cmd.answer(&s.w, g, i)
 	}
 }
 
@@ -160,14 +202,7 @@ func (c *call) do() {
 		g := new(gathering)
 		g.reset()
 		g.command(c.cmd, c.args)
-		i := g.items[0]
-		if i.problem != "" {
-			c.w.Error(i.problem)
-		} else if err := g.do(space); err != nil {
-			c.w.Error(c.problem(err))
-		} else {
-			c.cmd.answer(&c.w, g, i)
-		}
+		c.reply(g, g.items[0], g.do(space, c.srv))
 	default:
 		c.change(c.here())
 	}
@@ -189,6 +224,7 @@ func (c *call) change(src Source) {
 		val, what := c.cmd.modify(c, old, had)
 		switch what {
 		case set:
+			c.srv.saw(len(val))
 			return val, true
 		case remove:
 			return nil, false
@@ -205,7 +241,14 @@ func (c *call) change(src Source) {
 type transaction struct {
 	views map[*served]*overlay
 	order []*served
+	steps int // of its overlays
 }
+
+// mostSteps is how many steps the ranges and counts of a transaction may take, since nobody else changes anything
+// meanwhile: about a second.
+const mostSteps = 1 << 24
+
+var errSteps = errors.New("transaction takes too long: it has too many ranges and counts behind too many changes")
 
 // view returns a served index as the transaction has changed it.
 func (tx *transaction) view(on *served) Source {
@@ -214,7 +257,7 @@ func (tx *transaction) view(on *served) Source {
 		return on.src
 	}
 	if tx.views[on] == nil {
-		tx.views[on] = newOverlay(base)
+		tx.views[on] = newOverlay(base, &tx.steps)
 		tx.order = append(tx.order, on)
 	}
 	return tx.views[on]
@@ -223,20 +266,26 @@ func (tx *transaction) view(on *served) Source {
 // asOne does commands as one change: each sees what those before it did, nobody else
 // changes anything meanwhile, and all that they do to an index is one Apply, so that all of it
 // or nothing survives a crash. begin writes what comes before the replies. If Apply fails,
-// its error is the reply.
-func (s *session) asOne(calls []call, begin func()) {
+// its error is the reply. A transaction is all of them, and its replies are an array. Others stop
+// where replies are many, and the result is how many are done.
+func (s *session) asOne(calls []call, whole bool) (done int) {
 	mark := s.w.Len()
-	begin()
-	first := s.w.Len()
+	if whole {
+		s.w.Array(len(calls))
+	}
 	err := func() error {
 		if !(mutant.On && mutant.Is("server: transaction alone")) {
 			s.srv.changes.Lock()
 			defer s.srv.changes.Unlock()
 		}
 		tx := &transaction{views: map[*served]*overlay{}}
-		for i := range calls {
-			calls[i].tx = tx
-			calls[i].do()
+		for done < len(calls) && (whole || s.w.Len() <= mark+flushAt) {
+			calls[done].tx = tx
+			calls[done].do()
+			done++
+			if tx.steps > mostSteps {
+				return errSteps
+			}
 		}
 		for _, on := range tx.order {
 			if err := tx.views[on].commit(); err != nil {
@@ -246,17 +295,14 @@ func (s *session) asOne(calls []call, begin func()) {
 		return nil
 	}()
 	if err == nil {
-		return
-	}
-	if first > mark { // EXEC has one reply
-		s.w.Cut(mark)
-		s.w.Error(s.problem(err))
-		return
+		return done
 	}
 	s.w.Cut(mark)
-	for range calls {
+	s.w.Error(s.problem(err))
+	for i := 1; i < done && !whole; i++ {
 		s.w.Error(s.problem(err))
 	}
+	return done
 }
 
 // here returns the index that a command is about.

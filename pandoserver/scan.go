@@ -146,13 +146,16 @@ func (s *scanning) numbers(src Numbers) (next uint64, keys []string) {
 	return s.collect(src, src.From(s.cursor), func(key string) (uint64, bool) { return src.Code(key), true })
 }
 
+// mostScanned is how many bytes of keys SCAN returns, whatever COUNT says, if it can stop between them.
+const mostScanned = 16 << 20
+
 // collect returns keys up to the first whose cursor differs from that of the last, once there are as
 // many as asked for. cursorOf returns false for a key that need not be returned.
 func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint64, bool)) (next uint64, keys []string) {
-	n, last := int64(0), uint64(0)
+	n, last, size := int64(0), uint64(0), 0
 	for key := range src.Scan(b) {
 		at, ok := cursorOf(key)
-		if ok && n >= s.count && (at != last || mutant.On && mutant.Is("server: keys of one code together")) {
+		if ok && (n >= s.count || size > mostScanned) && (at != last || mutant.On && mutant.Is("server: keys of one code together")) {
 			return at, keys
 		}
 		if ok {
@@ -161,6 +164,7 @@ func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint
 		}
 		if !s.matches || matches(s.pattern, key) {
 			keys = append(keys, key)
+			size += len(key) + overhead
 		}
 	}
 	return 0, keys
@@ -179,7 +183,7 @@ func runKeys(c *call) {
 		if !matches(s.pattern, key) {
 			continue
 		}
-		if size += len(key); size > c.srv.cfg.reply {
+		if size += len(key) + overhead; size > c.srv.cfg.reply {
 			c.w.Error("ERR the reply is too long: use SCAN")
 			return
 		}

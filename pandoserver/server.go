@@ -34,6 +34,7 @@ type Server struct {
 	saving   atomic.Bool
 	lastSave atomic.Int64 // seconds since 1970
 	stats    stats
+	longest  atomic.Int64 // bytes of a value, of those that have come by
 }
 
 // served is an index with its name.
@@ -68,6 +69,9 @@ func New(src Source, opts ...Option) (*Server, error) {
 		}
 		d.number = i
 		if c, ok := d.src.(Changer); ok {
+			if _, numbers := d.src.(Numbers); numbers {
+				return nil, fmt.Errorf("pandoserver: the index %q has keys that are numbers, and can be changed: only bytes can be", d.name)
+			}
 			d.live = live{c, s}
 		}
 		s.dbs = append(s.dbs, d)
@@ -196,6 +200,26 @@ func (s *Server) ended(d time.Duration) bool {
 		return true
 	case <-time.After(d):
 		return false
+	}
+}
+
+// valuesAtOnce is how many bytes of values a connection takes out of an index at once, as far as the
+// longest that has come by tells; usualValue is how long one may be that has not.
+const (
+	valuesAtOnce = 32 << 20
+	usualValue   = 4 << 10
+)
+
+// atOnce returns how many values may be taken out of an index at once.
+func (s *Server) atOnce() int { return int(max(1, valuesAtOnce/max(usualValue, s.longest.Load()))) }
+
+// saw takes note of a value of n bytes.
+func (s *Server) saw(n int) {
+	for {
+		old := s.longest.Load()
+		if int64(n) <= max(old, usualValue) || s.longest.CompareAndSwap(old, int64(n)) {
+			return
+		}
 	}
 }
 

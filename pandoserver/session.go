@@ -26,13 +26,14 @@ type session struct {
 
 	r         resp.Reader
 	w         resp.Writer
+	out       *outbox
 	db        *served
 	pending   []call // commands on keys, to be done together
 	gathering gathering
 	multi     *queue // between MULTI and EXEC
 	closing   bool   // after the replies so far
+	failed    error  // why replies cannot be written
 	patient   bool   // reading has a deadline
-	failed    error  // of writing: the connection ends
 
 	last     atomic.Pointer[command]
 	lastRead atomic.Int64 // nanoseconds since 1970
@@ -51,6 +52,7 @@ type shown struct {
 func newSession(srv *Server, conn net.Conn, id int64) *session {
 	s := &session{srv: srv, conn: conn, id: id, began: time.Now(), db: srv.dbs[0]}
 	s.r.Limits, s.w.Version, s.w.Limit = resp.Known, 2, srv.cfg.reply
+	s.out = newOutbox(conn, srv.cfg.reply, srv.cfg.write, func() bool { return time.Since(time.Unix(0, s.lastRead.Load())) < srv.cfg.write })
 	s.show(func(t *shown) { t.multi, t.proto = -1, 2 })
 	return s
 }
@@ -66,7 +68,10 @@ func (s *session) show(f func(t *shown)) {
 // commands wait.
 const flushAt = 256 << 10
 
-var errReplies = errors.New("replies exceed the limit")
+var (
+	errReplies   = errors.New("replies exceed the limit")
+	errLongReply = errors.New("the reply is too long: ask for less")
+)
 
 // serve answers a connection until it ends.
 func (s *session) serve() {
@@ -78,6 +83,9 @@ func (s *session) serve() {
 		}
 	}()
 	err := s.loop()
+	if dropped := s.out.end(); dropped != nil {
+		err = dropped
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !s.srv.stopping.Load() {
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errReplies) {
 			s.srv.stats.dropped.Add(1)
@@ -141,44 +149,47 @@ func (s *session) answer() error {
 		}
 		s.dispatch(args)
 		commands++
-		if s.ease(); s.failed != nil {
-			return s.failed
-		}
+		s.ease()
 	}
 	s.finish()
 	s.srv.stats.commands.Add(commands)
-	if s.failed != nil {
-		return s.failed
+	if s.failed == nil {
+		s.flush()
 	}
-	return s.flush()
+	return s.failed
 }
 
-// ease writes the replies so far if they are many: those of commands that are done together
-// may be more than one of them may have.
+// ease writes the replies so far if there are many.
 func (s *session) ease() {
-	if s.failed == nil && s.w.Len() > flushAt {
-		s.failed = s.flush()
+	if s.w.Len() > flushAt {
+		s.flush()
 	}
 }
 
-// flush writes the replies so far. A client that does not take them in time is dropped: nothing
-// is read from it meanwhile, so that no more than these can pile up.
-func (s *session) flush() error {
-	if s.w.Len() == 0 {
-		return nil
-	}
+// flush writes the replies so far. If it cannot, the session ends.
+func (s *session) flush() {
 	if s.w.Over() {
-		return errReplies
+		s.failed = errReplies
+	} else {
+		_, s.failed = s.w.WriteTo(s.out)
 	}
-	if err := s.conn.SetWriteDeadline(time.Now().Add(s.srv.cfg.write)); err != nil {
-		return err
-	}
-	_, err := s.w.WriteTo(s.conn)
-	return err
+	s.closing = s.closing || s.failed != nil
+}
+
+// ofBrowser reports whether a command is a line of HTTP. A page of a stranger can make a browser on this machine
+// send a request here: its headers would be unknown commands, and what it posts would be done.
+func ofBrowser(name []byte) bool {
+	return is(name, "post") || is(name, "host:")
 }
 
 // dispatch does a command, or puts it where it is done later.
 func (s *session) dispatch(args [][]byte) {
+	if ofBrowser(args[0]) {
+		s.finish()
+		s.srv.cfg.log.Warn("a connection that speaks HTTP was closed: a page may have tried to send commands", "client", s.id, "address", s.conn.RemoteAddr())
+		s.closing = true
+		return
+	}
 	cmd, problem := s.find(args)
 	if cmd != nil {
 		s.last.Store(cmd)
@@ -187,6 +198,10 @@ func (s *session) dispatch(args [][]byte) {
 		problem = s.refuses(cmd)
 	}
 	switch {
+	case problem != "" && is(args[0], "exec"): // it ends the transaction all the same
+		s.finish()
+		s.discard()
+		s.w.Error("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(problem, "ERR "))
 	case problem != "":
 		s.finish()
 		s.w.Error(problem)

@@ -397,11 +397,11 @@ func TestReplyLimit(t *testing.T) {
 			t.Fatalf("%.50q", got)
 		}
 	}
-	args := []string{"MGET"}
+	c.do("MULTI")
 	for i := range 20 {
-		args = append(args, strconv.Itoa(i))
+		c.do("GET", strconv.Itoa(i))
 	}
-	c.send(encode(args...))
+	c.send(encode("EXEC"))
 	if text, err := readReply(c.r); err == nil {
 		t.Errorf("%.50q", text)
 	}

@@ -46,7 +46,7 @@ type Sequential interface{ Sequential() }
 type Saver interface{ Checkpoint() error }
 
 // Numbers is a Source whose keys are numbers, on the wire as decimals: their order is not
-// that of their bytes.
+// that of their bytes. It is only read: New takes none that is a Changer, too.
 type Numbers interface {
 	Source
 	// Check returns an error if key is not a number of the type of keys.

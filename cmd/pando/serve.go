@@ -117,14 +117,22 @@ func (s *serving) open(ctx context.Context, args []string) error {
 	return nil
 }
 
+// bare returns the name of a file or folder without its extension. A dot before it is none: it hides it.
+func bare(base string) string {
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
+		return name
+	}
+	return base
+}
+
 // openOne opens a store or a file. What is not there and is not called as files are becomes a
 // store.
 func (s *serving) openOne(path string) error {
 	base := filepath.Base(path)
-	name := strings.TrimSuffix(base, filepath.Ext(base))
+	name := bare(base)
 	fi, err := os.Stat(path)
 	switch {
-	case err == nil && fi.IsDir(), errors.Is(err, fs.ErrNotExist) && filepath.Ext(base) == "":
+	case err == nil && fi.IsDir(), errors.Is(err, fs.ErrNotExist) && name == base:
 		return s.openStore(path, name)
 	}
 	ix, err := anywhere.openIndex(path)
@@ -147,9 +155,8 @@ func (s *serving) openStore(path, name string) error {
 	case err != nil:
 		return err
 	}
-	if name == "." || name == "" {
-		base := filepath.Base(abs)
-		name = strings.TrimSuffix(base, filepath.Ext(base))
+	if name == "." || name == ".." {
+		name = bare(filepath.Base(abs))
 	}
 	s.add(name, pandoserver.Store(st), fmt.Sprintf("%s: %d entries of a store", path, st.Len()), st.Close)
 	return nil

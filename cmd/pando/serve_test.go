@@ -107,6 +107,20 @@ func TestServeStore(t *testing.T) {
 	}
 }
 
+// A folder whose name begins with a dot is a store of that name, whether it is there or not.
+func TestServeHidden(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), ".data")
+	for _, want := range []string{":1", ":2"} {
+		address, stop := serveHere(t, dir)
+		c := connect(t, address)
+		c.want("INCR n", want)
+		c.want("ZCARD .data", ":1")
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Files of numbers, of texts and of dates are served by name, in the order of their keys.
 func TestServeFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -28,7 +28,7 @@ const (
 
 	firstBuffer = 4 << 10  // of a connection that has sent nothing yet
 	usualBuffer = 64 << 10 // the most that a connection keeps between commands
-	keptArgs    = 16 << 10 // the most arguments that it keeps room for
+	keptArgs    = 4 << 10  // the most arguments that it keeps room for
 )
 
 // ErrTooLong says that a command has more bytes than Limits.Buffer allows.
@@ -231,10 +231,10 @@ func (r *Reader) close() [][]byte {
 // header returns a line without its end.
 func (r *Reader) header(tooLong ProtocolError) (line []byte, ok bool, err error) {
 	end := r.lineEnd('\r')
-	if end < 0 || end+1 == len(r.buf) { // redis wants a byte behind it, and does not look which
-		if len(r.buf)-r.at > longestLine {
-			return nil, false, tooLong
-		}
+	switch {
+	case end-r.at > longestLine, end < 0 && len(r.buf)-r.at > longestLine: // wherever reads were cut
+		return nil, false, tooLong
+	case end < 0 || end+1 == len(r.buf): // redis wants a byte behind it, and does not look which
 		return nil, false, nil
 	}
 	line = r.buf[r.at:end]
@@ -258,10 +258,10 @@ func (r *Reader) lineEnd(c byte) int {
 // inline returns a command that is a line of words, as a person types it.
 func (r *Reader) inline() (args [][]byte, ok bool, err error) {
 	end := r.lineEnd('\n')
-	if end < 0 {
-		if len(r.buf)-r.at > longestLine {
-			return nil, false, ProtocolError("too big inline request")
-		}
+	switch {
+	case end-r.at > longestLine, end < 0 && len(r.buf)-r.at > longestLine:
+		return nil, false, ProtocolError("too big inline request")
+	case end < 0:
 		return nil, false, nil
 	}
 	text := bytes.TrimSuffix(r.buf[r.at:end], []byte{'\r'})

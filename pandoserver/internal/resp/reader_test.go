@@ -87,6 +87,8 @@ var streams = []string{
 	"*1\r\n$536870913\r\n", "*1\r\n$1\r\nab\r\nPING\r\n", "\"abc\r\n", "'a'b\r\n", "*+1\r\n", "*1\rx$1\r\na\r\n",
 	"*" + strings.Repeat("1", longestLine+10), strings.Repeat("a", longestLine+10), "*1\r\n$" + strings.Repeat("1", longestLine+10),
 	"*18446744073709551617\r\n",
+	strings.Repeat("a", longestLine) + "\nPING\n", strings.Repeat("a", longestLine+1) + "\nPING\n", "PING " + strings.Repeat(" ", longestLine+100) + "\nPING\n",
+	"*" + strings.Repeat("1", longestLine+10) + "\r\nPING\n", "*1\r\n$" + strings.Repeat("1", longestLine+10) + "\r\n",
 }
 
 // A stream is the same commands and the same error wherever it is cut.

@@ -159,6 +159,9 @@ func (w *Writer) Verbatim(text string) {
 		w.Text(text)
 		return
 	}
+	if !w.fits(len(text)) {
+		return
+	}
 	w.number('=', int64(len(text))+4)
 	w.buf = append(w.buf, "txt:"...)
 	w.buf = append(w.buf, text...)
