@@ -27,6 +27,10 @@ type Ops[C Code] struct {
 	// the value is in the tree, and the memory that it stands for sure to be there.
 	// It may be called again for the same operation: the last time counts.
 	Seen func(i int, val C)
+
+	// Half is set by Apply if it has failed when some operations were done: memory has
+	// failed that nobody had promised, for a snapshot that was taken meanwhile.
+	Half bool
 }
 
 func (o *Ops[C]) kind(i int) op.Kind {
@@ -106,12 +110,15 @@ type batch[C Code] struct {
 }
 
 // Apply does all operations of a batch, or none if there is not enough memory
-// for all of them. Each key is changed at once, others may be seen between.
+// for all of them, unless it says otherwise: see Half. Each key is changed at once,
+// others may be seen between.
 func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
+	ops.Half = false
 	need := func() int { return t.need(ops, workers) }
 	return t.apply(need, func(b *batch[C]) {
 		pieces := (len(ops.Keys) + pieceOps - 1) / pieceOps
 		par.Run(workers, pieces, par.Func(func(p int) { b.piece(ops, ops.cut(p*pieceOps), ops.cut((p+1)*pieceOps)) }))
+		ops.Half = b.err != nil
 	})
 }
 

@@ -102,7 +102,10 @@ func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 		if err != nil {
 			return err
 		}
-		if err = m.tree.Apply(c); err != nil {
+		switch err = m.tree.Apply(c); {
+		case err != nil && c.half: // some of the values are in the tree, and nobody knows which
+			return index.Problem(index.ErrMemoryLimit, "memory has failed in the midst of a batch, some of which is done: %v", err)
+		case err != nil:
 			m.unused(made...)
 		}
 		return err

@@ -375,7 +375,8 @@ func (t *codes[C]) applyRows(b *changes, ops *bplus.Ops[C], rows []uint32) error
 	if b.seen != nil {
 		ops.Seen = func(i int, val C) { b.seen(int(rows[i]), uint64(val)) }
 	}
-	if err := t.tree.Apply(ops, t.workers); err != nil || b.found == nil {
+	err := t.tree.Apply(ops, t.workers)
+	if b.half = ops.Half; err != nil || b.found == nil {
 		return err
 	}
 	for i, r := range rows {

@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
 )
@@ -41,6 +42,7 @@ type Between struct {
 	Current func() bool      // false: the generation that is asked for has ended
 	Update  func(gen uint64) // is called between the look at a key and the function of an update
 	Twice   bool             // batches of lookups have to be repeated
+	Half    bool             // batches of changes fail when they are half done
 }
 
 // PutBetween puts something between a map and its tree.
@@ -72,6 +74,14 @@ func (m between) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, b
 		}
 		return f(old, had, gen)
 	})
+}
+
+func (m between) Apply(b *changes) error {
+	if err := m.Tree.Apply(b); err != nil || !m.b.Half {
+		return err
+	}
+	b.half = true
+	return op.ErrLimit
 }
 
 func (m between) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {

@@ -304,11 +304,13 @@ func (m *Map) again(err error, change func() error) error {
 // madeRoom reports whether a change that a limit has refused is worth another try. before is
 // the bytes of values before it was made.
 func (m *Map) madeRoom(s *stored, before int64, try int) bool {
-	kept := s.store.Kept()
-	if m.gens.Reclaim() && kept > 0 || s.bytes() < before {
+	if s.store.Kept() == 0 {
+		return s.bytes() < before // others were, and are free since
+	}
+	if m.gens.Reclaim() || s.bytes() < before {
 		return true
 	}
-	return kept > 0 && try == 0 // else all that is kept is snapshots': what is on its way to Retire has come by now
+	return try == 0 // else all that is kept is snapshots': what is on its way to Retire has come by now
 }
 
 // mostTries is how often a change that a limit has refused is tried again: some generations,

@@ -501,6 +501,30 @@ func denied(t *testing.T, layout string, fail int) bool {
 	return requests.Load() >= int64(fail)
 }
 
+// A batch that fails when it is half done says so, and its values in the tree stay what they are.
+func TestStoredHalf(t *testing.T) {
+	for _, layout := range layouts {
+		rnd, m := seed.Rand(t), mapOf[[]byte](t, layout)
+		live.PutBetween(m.Map, live.Between{Half: true})
+		ns, vals := []int{}, [][]byte{}
+		for n := range 100 {
+			ns, vals = append(ns, n), append(vals, sealed(rnd, n, 100))
+		}
+		if err := m.SetBatch(keysOf(layout, ns...), vals); index.CauseOf(err) != index.ErrMemoryLimit {
+			t.Fatal(err)
+		}
+		for n := range 200 {
+			m.Set(keyOf(1000+n), sealed(rnd, 1000+n, 100)) // where memory is free
+		}
+		for _, n := range ns {
+			v, _ := m.Get(keyOf(n))
+			if err := broken(n, v); err != nil {
+				t.Fatalf("%s: %v", layout, err)
+			}
+		}
+	}
+}
+
 // A limit counts values: a change that is over it says so, and has changed nothing; whoever
 // exchanges values within it is not refused, however fast.
 func TestStoredLimit(t *testing.T) {

@@ -62,7 +62,8 @@ type Writer interface {
 	// DeleteRange deletes the entries from lo to hi, and returns how many there were. gone,
 	// unless it is nil, is called with the value of each.
 	DeleteRange(lo, hi order.Probe, gone func(val uint64)) (int, error)
-	// Apply does a batch of operations, as if one after the other.
+	// Apply does a batch of operations, as if one after the other. An error has changed
+	// nothing unless half of b is set then.
 	Apply(b *changes) error
 }
 
@@ -107,6 +108,7 @@ type changes struct {
 	// deleted, of a DeleteCounter and unless it is nil, gets the number of entries
 	// that were deleted. All operations delete, and found is nil.
 	deleted *int
+	half    bool // some operations are done though Apply has returned an error
 	// seen, unless it is nil, is called with the value that a Get has found
 	// while it is in the tree, as bplus.Ops.Seen is; row is the operation's
 	// number.
