@@ -85,6 +85,10 @@ func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error
 
 // applyApart is Apply where values lie apart.
 func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
+	if report {
+		m.take()
+		defer m.took()
+	}
 	n := c.keys.Len()
 	words, was := make([]uint64, n), make([]uint64, n)
 	found := c.found

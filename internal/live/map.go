@@ -35,7 +35,8 @@ type Map struct {
 	short   short               // reads short ranges
 	ones    par.Pool[[2]uint64] // for oneGone
 	tidying tidying
-	line    sync.Mutex // held by a change that waits for room
+	line    sync.Mutex   // held by a change that waits for room
+	taking  sync.RWMutex // see take
 
 	setLimit func(bytes int64) // of the tree; nil if it knows none
 }
@@ -259,6 +260,10 @@ func (m *Map) Set(key order.Probe, val index.Value) error {
 // exchange sets the value of a key, and returns what the tree has held for the one it had.
 func (m *Map) exchange(key order.Probe, val index.Value) (was uint64, had bool, err error) {
 	m.awaitKey(key)
+	return m.exchangeNow(key, val)
+}
+
+func (m *Map) exchangeNow(key order.Probe, val index.Value) (was uint64, had bool, err error) {
 	if was, had, err = m.tryExchange(key, val); err == nil {
 		return was, had, nil
 	}
@@ -319,7 +324,10 @@ const mostTries = 64
 
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {
-	was, had, err := m.exchange(key, val)
+	m.awaitKey(key)
+	m.take()
+	defer m.took()
+	was, had, err := m.exchangeNow(key, val)
 	if err != nil {
 		return old, false, err
 	}
@@ -351,6 +359,8 @@ func (m *Map) taken(bits uint64, had bool) (v index.Value, err error) {
 // Delete deletes a key, and returns the value it had.
 func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
 	m.awaitKey(key)
+	m.take()
+	defer m.took()
 	was, had, err := m.tree.Delete(key)
 	if err != nil {
 		return old, false, m.failed(err)
@@ -362,6 +372,8 @@ func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
 // Pop deletes the least entry, or the greatest, and returns it.
 func (m *Map) Pop(greatest bool) (key order.Probe, val index.Value, ok bool, err error) {
 	m.awaitAny()
+	m.take()
+	defer m.took()
 	k, bits, ok, err := m.tree.Pop(greatest)
 	if err != nil {
 		return key, val, false, m.failed(err)
@@ -493,8 +505,27 @@ func (m *Map) Len() int { return m.tree.Len() }
 // Check returns an error for the first thing in the tree that is not as it must be.
 func (m *Map) Check() error { return m.tree.Check() }
 
+// take keeps Close from freeing values that lie apart and that a change takes out of the
+// tree, until took is called: else a change that was made could not return the value that was
+// there. Nothing that waits for a function of the caller may come between the two.
+func (m *Map) take() {
+	if m.apart != nil {
+		m.taking.RLock()
+	}
+}
+
+func (m *Map) took() {
+	if m.apart != nil {
+		m.taking.RUnlock()
+	}
+}
+
 // Close gives the memory back that no snapshot needs.
-func (m *Map) Close() { m.tree.Close() }
+func (m *Map) Close() {
+	m.taking.Lock()
+	defer m.taking.Unlock()
+	m.tree.Close()
+}
 
 // Workers returns the most goroutines that a batch uses.
 func (m *Map) Workers() int { return m.workers }
