@@ -41,37 +41,30 @@ func (m *memory) stats(all []*shard) Stats {
 	return st
 }
 
-// Bytes returns the bytes of slots and pages that have values, retired ones among them.
-func (m *memory) Bytes() (n int64) {
+// sum adds up a number of each shard.
+func (m *memory) sum(of func(x *shard) int64) (n int64) {
 	for i := range m.count.Load() {
 		x := m.shards[i].Load()
 		x.mu.Lock()
-		n += x.live.room + x.kept.room
+		n += of(x)
 		x.mu.Unlock()
 	}
 	return n
+}
+
+// Bytes returns the bytes of slots and pages that have values, retired ones among them.
+func (m *memory) Bytes() int64 {
+	return m.sum(func(x *shard) int64 { return x.live.room + x.kept.room })
 }
 
 // Count returns the number of values that take memory here, retired ones among them.
-func (m *memory) Count() (n int64) {
-	for i := range m.count.Load() {
-		x := m.shards[i].Load()
-		x.mu.Lock()
-		n += x.live.values + x.kept.values
-		x.mu.Unlock()
-	}
-	return n
+func (m *memory) Count() int64 {
+	return m.sum(func(x *shard) int64 { return x.live.values + x.kept.values })
 }
 
 // Kept returns the bytes of values that were retired and not freed yet.
-func (m *memory) Kept() (n int64) {
-	for i := range m.count.Load() {
-		x := m.shards[i].Load()
-		x.mu.Lock()
-		n += x.kept.room
-		x.mu.Unlock()
-	}
-	return n
+func (m *memory) Kept() int64 {
+	return m.sum(func(x *shard) int64 { return x.kept.room })
 }
 
 // Plausible reports whether a Ref, which may be any word, does not claim to be longer than

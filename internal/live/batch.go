@@ -136,11 +136,7 @@ func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 			m.val.Store(m.val.Place(vals, i), v)
 		}
 	}
-	closed := report && m.tree.Closed() // then values may have been another's
 	m.gone(out, make([]uint64, len(out)))
-	if closed {
-		return m.failed(op.ErrClosed)
-	}
 	return nil
 }
 

@@ -331,8 +331,7 @@ func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool,
 	if err != nil {
 		return old, false, err
 	}
-	old, err = m.taken(was, had)
-	return old, had, err
+	return m.taken(was, had), had, nil
 }
 
 // unused takes back what was put apart for a value that never came into the tree.
@@ -342,18 +341,14 @@ func (m *Map) unused(words ...uint64) {
 	}
 }
 
-// taken returns a value that was taken out of the tree by the caller: nobody else frees it,
-// unless the map is closed.
-func (m *Map) taken(bits uint64, had bool) (v index.Value, err error) {
-	if !had {
-		return v, nil
+// taken returns a value that was taken out of the tree by the caller, between take and took:
+// nobody else frees it.
+func (m *Map) taken(bits uint64, had bool) (v index.Value) {
+	if had {
+		v = m.value(bits)
+		m.oneGone(bits)
 	}
-	v = m.value(bits)
-	if m.apart != nil && m.tree.Closed() {
-		return index.Value{}, m.failed(op.ErrClosed)
-	}
-	m.oneGone(bits)
-	return v, nil
+	return v
 }
 
 // Delete deletes a key, and returns the value it had.
@@ -365,8 +360,7 @@ func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
 	if err != nil {
 		return old, false, m.failed(err)
 	}
-	old, err = m.taken(was, had)
-	return old, had, err
+	return m.taken(was, had), had, nil
 }
 
 // Pop deletes the least entry, or the greatest, and returns it.
@@ -378,8 +372,7 @@ func (m *Map) Pop(greatest bool) (key order.Probe, val index.Value, ok bool, err
 	if err != nil {
 		return key, val, false, m.failed(err)
 	}
-	val, err = m.taken(bits, ok)
-	return k, val, ok, err
+	return k, m.taken(bits, ok), ok, nil
 }
 
 // DeleteRange deletes the entries from lo to hi, and returns how many there
