@@ -525,6 +525,22 @@ func TestStoredHalf(t *testing.T) {
 	}
 }
 
+// limited returns an empty map of a layout, with a limit.
+func limited(t *testing.T, layout string, limit int64) typed[[]byte] {
+	t.Helper()
+	key, cfg := index.KeyTypeOf[uint64](), index.Config{Limit: limit}
+	if layout == "strings" {
+		key = index.KeyTypeOf[string]()
+	} else if layout == "digits" {
+		cfg.Layout = "radix"
+	}
+	m, err := newMap[[]byte](key, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // A limit counts values: a change that is over it says so, and has changed nothing; whoever
 // exchanges values within it is not refused, however fast.
 func TestStoredLimit(t *testing.T) {
@@ -532,16 +548,7 @@ func TestStoredLimit(t *testing.T) {
 	for _, layout := range layouts {
 		t.Run(layout, func(t *testing.T) {
 			rnd := seed.Rand(t)
-			key, cfg := index.KeyTypeOf[uint64](), index.Config{Limit: limit}
-			if layout == "strings" {
-				key = index.KeyTypeOf[string]()
-			} else if layout == "digits" {
-				cfg.Layout = "radix"
-			}
-			m, err := newMap[[]byte](key, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := limited(t, layout, limit)
 			defer m.Close()
 			n := 0
 			for ; ; n++ {
@@ -559,7 +566,7 @@ func TestStoredLimit(t *testing.T) {
 			if err := m.SetBatch(keysOf(layout, n, n+1), [][]byte{sealed(rnd, n, 100_000), sealed(rnd, n+1, 100_000)}); index.CauseOf(err) != index.ErrMemoryLimit || m.Len() != n {
 				t.Errorf("%v, %d entries", err, m.Len())
 			}
-			err = m.Update(keyOf(n), func([]byte, bool) ([]byte, bool) { return sealed(rnd, n, 100_000), true })
+			err := m.Update(keyOf(n), func([]byte, bool) ([]byte, bool) { return sealed(rnd, n, 100_000), true })
 			if index.CauseOf(err) != index.ErrMemoryLimit || m.Len() != n {
 				t.Errorf("%v, %d entries", err, m.Len())
 			}
@@ -587,16 +594,7 @@ func TestStoredLimitBeside(t *testing.T) {
 	for _, layout := range layouts {
 		t.Run(layout, func(t *testing.T) {
 			s, rnd := seed.Of(t), seed.Rand(t)
-			key, cfg := index.KeyTypeOf[uint64](), index.Config{Limit: limit}
-			if layout == "strings" {
-				key = index.KeyTypeOf[string]()
-			} else if layout == "digits" {
-				cfg.Layout = "radix"
-			}
-			m, err := newMap[[]byte](key, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := limited(t, layout, limit)
 			defer m.Close()
 			n := 0
 			for m.Set(keyOf(n), sealed(rnd, n, size)) == nil {
