@@ -74,14 +74,12 @@ tags:
 test-386:
 	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/blob ./internal/files ./internal/order
 
-# One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
+# The library for other systems.
 cross:
-	GOARCH=arm64 go vet $(LIBRARY)
+	GOOS=linux GOARCH=arm64 go build $(LIBRARY)
+	GOOS=linux GOARCH=386 go build $(LIBRARY)
 	GOOS=darwin GOARCH=arm64 go build $(LIBRARY)
-	GOOS=windows go build $(LIBRARY)
-	GOOS=linux GOARCH=386 go vet $(LIBRARY)
-	GOOS=linux GOARCH=arm go build $(LIBRARY)
-	GOOS=linux GOARCH=mipsle go build $(LIBRARY)
+	GOOS=windows GOARCH=amd64 go build $(LIBRARY)
 
 # The page of package pandoview in a real browser, if there is one (Debian:
 # apt-get install chromium). SHOTS=folder keeps pictures, PANDO_VIEW_ENTRIES=64M
@@ -95,11 +93,11 @@ parquet:
 
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
-	cd bench && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
-	cd tests/browser && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
-	cd tests/parquet && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
+	go vet ./... && go tool staticcheck ./...
+	@for m in bench tests/browser tests/parquet internal/simd/_gen; do \
+		echo "$$m: go vet, staticcheck"; \
+		(cd $$m && go vet ./... && go tool -modfile=$(CURDIR)/go.mod staticcheck ./...) || exit 1; \
+	done
 
 # Everything that is made from something else.
 generate:
@@ -157,7 +155,11 @@ gpu-kit:
 ci:
 	bash .ci/run
 
-# The command for systems that CI builds the library for alone.
+# More systems, the tests of one with 64 bits and of one with 32, and the command.
 cross-all: cross
-	GOOS=windows go build ./...
+	GOOS=linux GOARCH=arm go build $(LIBRARY)
+	GOOS=linux GOARCH=mipsle go build $(LIBRARY)
+	GOOS=linux GOARCH=arm64 go vet $(LIBRARY)
+	GOOS=linux GOARCH=386 go vet $(LIBRARY)
+	GOOS=windows GOARCH=amd64 go build ./...
 	GOOS=linux GOARCH=386 go build ./...

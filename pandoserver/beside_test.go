@@ -14,24 +14,8 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/tool"
 )
-
-// needsRedis is the environment variable that makes tests fail that would be skipped
-// without redis-server.
-const needsRedis = "PANDO_NEEDS_REDIS"
-
-// tool returns where a program of redis' is, or skips the test.
-func tool(t testing.TB, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv(needsRedis) != "" {
-			t.Fatalf("%v, and %s is set", err, needsRedis)
-		}
-		t.Skipf("%v: replies cannot be compared with those of redis (Debian: apt-get install redis-server redis-tools)", err)
-	}
-	return path
-}
 
 // redis starts a redis-server of its own, and returns a connection to it.
 func redis(t testing.TB) *client {
@@ -42,7 +26,7 @@ func redis(t testing.TB) *client {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	cmd := exec.Command(tool(t, "redis-server"), "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir, "--databases", "1")
+	cmd := exec.Command(tool.Path(t, "redis-server", "redis-server"), "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir, "--databases", "1")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

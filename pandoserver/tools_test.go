@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pando-index/pando/internal/tool"
 )
 
 // ask runs a tool of redis' against a server, and returns what it prints.
@@ -18,7 +20,7 @@ func ask(t *testing.T, address, input, name string, args ...string) string {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
-	cmd := exec.CommandContext(ctx, tool(t, name), append([]string{"-h", host, "-p", port}, args...)...)
+	cmd := exec.CommandContext(ctx, tool.Path(t, name, "redis-tools"), append([]string{"-h", host, "-p", port}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

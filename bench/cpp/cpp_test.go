@@ -2,13 +2,14 @@ package cpp
 
 import (
 	"errors"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // program compiles the standard library's map, which every compiler has.
@@ -36,9 +37,7 @@ func TestPeerIsAMap(t *testing.T) {
 }
 
 func testPeer[W Word](t *testing.T, path string) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seed.Rand(t)
 	m, err := Start[W](path)
 	if err != nil {
 		t.Fatal(err)

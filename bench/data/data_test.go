@@ -8,23 +8,23 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/contest/contesttest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // The queries must not depend on the number of cores.
 func TestPiecesAreTheSameOnAnyCores(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	start := seed.Of(t)
 	got := make([]uint32, 2*contest.DrawPiece+77)
 	anyNumber := func(rng *rand.Rand, q []uint32) {
 		for i := range q {
 			q[i] = rng.Uint32()
 		}
 	}
-	DrawPieces(seed, 3, got, anyNumber)
+	DrawPieces(start, 3, got, anyNumber)
 	for p := range 3 {
 		part := got[p*contest.DrawPiece : min((p+1)*contest.DrawPiece, len(got))]
 		want := make([]uint32, len(part))
-		anyNumber(NewRand(seed, streamPieces+3<<20+uint64(p)), want)
+		anyNumber(NewRand(start, streamPieces+3<<20+uint64(p)), want)
 		if !slices.Equal(part, want) {
 			t.Errorf("piece %d is not what its stream gives", p)
 		}

@@ -1,11 +1,12 @@
 package data
 
 import (
-	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 var textForms = map[string]*regexp.Regexp{
@@ -17,11 +18,10 @@ var textForms = map[string]*regexp.Regexp{
 // Strings of each kind are sorted, distinct, as many as requested, of the form
 // of their kind, and the same again from the same seed.
 func TestTextsAreWhatTheySay(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	start := seed.Of(t)
 	for _, kind := range TextKinds {
 		for _, n := range []int{1, 2, 3, 1000, 50_000} {
-			keys := kind.Keys(n, seed)
+			keys := kind.Keys(n, start)
 			if len(keys) != n || !isSortedSet(keys) {
 				t.Fatalf("%s: %d keys of %d, in order and distinct: %v", kind.Label, len(keys), n, isSortedSet(keys))
 			}
@@ -30,7 +30,7 @@ func TestTextsAreWhatTheySay(t *testing.T) {
 					t.Fatalf("%s: %q is none", kind.Label, k)
 				}
 			}
-			if again := kind.Keys(n, seed); strings.Join(again, "") != strings.Join(keys, "") {
+			if again := kind.Keys(n, start); strings.Join(again, "") != strings.Join(keys, "") {
 				t.Errorf("%s: another set from the same seed", kind.Label)
 			}
 		}

@@ -11,13 +11,14 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/tool"
 )
 
 // onEach runs a test on the interpreter under several seeds, and on a GPU if
 // there is one.
 func onEach(t *testing.T, seeds int, test func(t *testing.T, d device.Device, rng *rand.Rand)) {
-	first := rand.Uint64N(1 << 32)
-	t.Logf("seeds from %d", first)
+	first := seed.Of(t)
 	for i := range uint64(seeds) {
 		d := ptx.New(ptx.Seed(first + i))
 		test(t, d, rand.New(rand.NewPCG(first+i, 0)))
@@ -96,11 +97,10 @@ func readAll(t *testing.T, l *Limit, st device.Stream, depth, n int) uint32 {
 // less memory than it claims would be too fast.
 func TestReadsAreSpreadOut(t *testing.T) {
 	const lines, reads = 64, 64 << 10
-	seed := rand.Uint32()
-	t.Logf("seed %d", seed)
+	start := uint32(seed.Of(t))
 	var hits [lines]int
 	for i := range uint32(reads) {
-		hits[uint64(scramble(i+seed))*lines>>32]++
+		hits[uint64(scramble(i+start))*lines>>32]++
 	}
 	for line, n := range hits {
 		if n < 800 || n > 1248 { // 1024, give or take 7 standard deviations
@@ -131,10 +131,7 @@ func TestLimitWithoutRoom(t *testing.T) {
 
 // The committed PTX is what its generator makes from the source.
 func TestPTXIsFresh(t *testing.T) {
-	clang, err := exec.LookPath("clang-19")
-	if err != nil {
-		t.Skip("no clang-19")
-	}
+	clang := tool.Path(t, "clang-19", "clang-19")
 	if _, err := os.Stat("limit.cu"); err != nil {
 		t.Skip("no sources here")
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pando-index/pando/internal/tool"
 )
 
 var update = flag.Bool("update", false, "write the golden pictures anew")
@@ -199,10 +201,10 @@ func TestColoursAgree(t *testing.T) {
 
 // A browser draws the plots and runs the script to its end.
 func TestBrowserDrawsPlots(t *testing.T) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil || testing.Short() {
-		t.Skip("no chromium, or -short")
+	if testing.Short() {
+		t.Skip("takes long")
 	}
+	chromium := tool.Path(t, "chromium", "chromium")
 	page, err := sample(t).HTML()
 	if err != nil {
 		t.Fatal(err)

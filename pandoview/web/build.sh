@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Builds the page of package pandoview: checks the types, bundles, and notes what
 # it was made from. Needs node and npm; without them what is committed stays, and
-# the test TestPageIsFresh compares its sources.
+# the test TestPageIsFresh compares its sources, unless PANDO_NEEDS_TOOLS is set.
 set -euo pipefail
 cd "$(dirname "$0")"
-if ! command -v npm >/dev/null; then
-	echo "pandoview: npm is not here, so the page is not built anew" >&2
-	exit 0
-fi
+
+# without SENTENCE ends without a new page.
+without() {
+	echo "pandoview: $1, so the page is not built anew" >&2
+	[ -z "${PANDO_NEEDS_TOOLS:-}" ]
+	exit
+}
+
+command -v npm >/dev/null || without "npm is not here"
 if [ ! -x node_modules/.bin/esbuild ] || ! cmp -s package-lock.json node_modules/.lock; then
-	if ! npm ci --no-audit --no-fund --silent; then
-		echo "pandoview: the page's tools cannot be installed, so the page is not built anew" >&2
-		exit 0
-	fi
+	npm ci --no-audit --no-fund --silent || without "the page's tools cannot be installed"
 	cp package-lock.json node_modules/.lock
 fi
 npm run --silent check

@@ -18,7 +18,8 @@
 //	slow      functions of Update that take long, beside writers and snapshots
 //	addresses trees in processes that can map little
 //
-// A case that fails is printed with the command that runs it again. Cases run
+// Without a time it tries a few cases of those that are up to the seed alone, as many each
+// time. A case that fails is printed with the command that runs it again. Cases run
 // in processes of their own, so that even a fault on any goroutine is told
 // with its seed. With the build tag guard, memory of indexes ends at pages that
 // cannot be read. docs/attack.md says more.
@@ -30,13 +31,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 var (
-	flagTime  = flag.Duration("attack.time", 3*time.Second, "how long to attack, all attacks together")
+	flagTime  = flag.Duration("attack.time", 0, "how long to attack, all attacks together; 0 is a few cases of each attack whose cases go the same way each time")
 	flagOnly  = flag.String("attack.only", "", "attacks to run, by name and with commas between; all where it is empty")
-	flagSeed  = flag.Uint64("attack.seed", 0, "seed of the run, from which those of its cases follow; 0 is another one each time")
+	flagSeed  = flag.Uint64("attack.seed", 0, "seed of the run, from which those of its cases follow; 0 is that of PANDO_SEED, or another one each time")
 	flagCase  = flag.Uint64("attack.case", 0, "run the case with this seed alone, of the one attack that -attack.only names")
 	flagProcs = flag.Int("attack.processes", 0, "processes to attack in; 0 is one for two cores")
 	flagChild = flag.Int("attack.child", -1, "for the processes that are started: the number of this one")
@@ -71,7 +71,12 @@ func TestAttack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *flagTime == 0 && *flagCase == 0 {
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a attack) bool { return a.free })
+	}
 	switch {
+	case len(chosen) == 0:
+		t.Fatal("what goroutines meet differs from case to case: say by -attack.time how long to try")
 	case *flagCase != 0 && len(chosen) != 1:
 		t.Fatal("-attack.case needs -attack.only with the name of one attack")
 	case *flagCase != 0:

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 const (
@@ -24,12 +26,25 @@ const (
 // tally is what an attack has done.
 type tally struct{ cases, compared int64 }
 
+// fewCases is how many cases of an attack are tried where no time is given.
+const fewCases = 40
+
 // child attacks until its time is over. It tells the process that started it
 // each case before it begins, so that the seed is known whatever happens, and
 // what was done. Of several attacks each has its turn.
 func child(t *testing.T, chosen []attack) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(*flagSeed, uint64(*flagChild)))
+	if *flagTime == 0 {
+		for _, a := range chosen {
+			done := tally{}
+			for range fewCases {
+				done.attack(t, a, rng.Uint64()|1, dir)
+			}
+			tell("did %s %d %d", a.name, done.cases, done.compared)
+		}
+		return
+	}
 	end := time.Now().Add(*flagTime)
 	for i := 0; ; i++ {
 		a := chosen[(i+*flagChild)%len(chosen)]
@@ -39,19 +54,24 @@ func child(t *testing.T, chosen []attack) {
 				tell("did %s %d %d", a.name, done.cases, done.compared)
 				return
 			}
-			c := newCase(rng.Uint64()|1, dir) // 0 would be no seed
-			tell("case %s %d", a.name, c.seed)
-			if err := c.attacked(a); err != nil {
-				t.Fatalf("%s: %v\n%s", a.name, err, c.log())
-			}
-			if err := emptied(dir); err != nil {
-				t.Fatal(err)
-			}
-			done.cases += int64(c.tried)
-			done.compared += c.compared.Load()
+			done.attack(t, a, rng.Uint64()|1, dir) // 0 would be no seed
 		}
 		tell("did %s %d %d", a.name, done.cases, done.compared)
 	}
+}
+
+// attack runs the case with a seed.
+func (done *tally) attack(t *testing.T, a attack, seed uint64, dir string) {
+	c := newCase(seed, dir)
+	tell("case %s %d", a.name, c.seed)
+	if err := c.attacked(a); err != nil {
+		t.Fatalf("%s: %v\n%s", a.name, err, c.log())
+	}
+	if err := emptied(dir); err != nil {
+		t.Fatal(err)
+	}
+	done.cases += int64(c.tried)
+	done.compared += c.compared.Load()
 }
 
 // mark begins the lines that are meant for the process that has started this
@@ -78,12 +98,17 @@ func parent(t *testing.T, chosen []attack) {
 	}
 	w := &watch{seed: *flagSeed, began: time.Now(), done: map[string]tally{}}
 	if w.seed == 0 {
-		w.seed = rand.Uint64() | 1
+		w.seed = seed.Of(t) | 1
 	}
-	fmt.Printf("attacking for %v, -attack.seed=%d\n", *flagTime, w.seed)
 	procs := *flagProcs
 	if procs <= 0 {
 		procs = max(1, runtime.NumCPU()/2)
+	}
+	if *flagTime == 0 {
+		procs = 1
+		fmt.Printf("%d cases of each attack, -attack.seed=%d\n", fewCases, w.seed)
+	} else {
+		fmt.Printf("attacking for %v, -attack.seed=%d\n", *flagTime, w.seed)
 	}
 	var wg sync.WaitGroup
 	for i := range procs {

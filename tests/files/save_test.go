@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,7 +178,7 @@ func TestWriteToFailingWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := seed.Step(23)
-	for room := rand.IntN(step); room < int(all); room += step {
+	for room := int(seed.Of(t) % uint64(step)); room < int(all); room += step {
 		if n, err := ix.WriteTo(&limited{room}); n != int64(room) || !errors.Is(err, errFull) {
 			t.Fatalf("room for %d bytes: %d, %v", room, n, err)
 		}

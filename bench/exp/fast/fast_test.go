@@ -2,7 +2,6 @@ package fast
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,16 +10,16 @@ import (
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // The model's masks keep order: whatever is below by them is below, and keys
 // under the same page never differ outside of the granules before the last one
 // taken.
 func TestPartialKeysKeepOrder(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	start := seed.Of(t)
 	for _, values := range entropies {
-		m := newPartialModel(data.DigitTexts(5000, entropyBytes, values, seed))
+		m := newPartialModel(data.DigitTexts(5000, entropyBytes, values, start))
 		for _, scheme := range []partialScheme{nonContiguous, contiguous} {
 			for _, size := range []int{4, 32, 64, 128} {
 				mask := scheme.mask(m.keys, size)
@@ -88,17 +87,16 @@ func TestKeyEntropyShowsTheDifference(t *testing.T) {
 // key size, numbers of keys around what fills its levels, equal keys and
 // misses.
 func TestFullKeysRank(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	start := seed.Of(t)
 	for _, size := range keySizes {
 		for _, n := range []int{1, 2, 3, 7, 15, 16, 255, 1000, 4095, 40_000} {
 			for _, values := range []int{2, 10, 256} {
-				keys := data.DigitTexts(n, size, values, seed)
+				keys := data.DigitTexts(n, size, values, start)
 				tree, err := buildFullKeys(keys)
 				if err != nil {
 					t.Fatal(err)
 				}
-				q := append(data.DigitTexts(500, size, values, seed+1), keys[:min(n, 500)]...)
+				q := append(data.DigitTexts(500, size, values, start+1), keys[:min(n, 500)]...)
 				ranks := make([]int, len(q))
 				tree.Rank(q, ranks)
 				for i, key := range q {

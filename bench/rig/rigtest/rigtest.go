@@ -4,7 +4,6 @@ package rigtest
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index/indextest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // Interpreted returns a session whose GPU is the interpreter, without a
@@ -22,12 +22,12 @@ func Interpreted(t *testing.T, e *contest.Experiment, n, queries int) *contest.S
 	t.Helper()
 	t.Setenv("PATH", t.TempDir())
 	t.Cleanup(func() { peers.RemovePrograms() })
-	seed := rand.Uint64N(1 << 32)
-	t.Logf("%s, n %d, %d queries, seed %d", e.Name, n, queries, seed)
+	t.Logf("%s, n %d, %d queries", e.Name, n, queries)
+	start := seed.Of(t)
 	cfg := contest.DefaultConfig()
-	cfg.Sizes, cfg.Rounds, cfg.Queries, cfg.Seconds, cfg.Seed = []int{n}, 2, queries, 0.001, seed
+	cfg.Sizes, cfg.Rounds, cfg.Queries, cfg.Seconds, cfg.Seed = []int{n}, 2, queries, 0.001, start
 	s := contest.NewSession(cfg, e, &bytes.Buffer{})
-	UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Seed(seed)), nil })
+	UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Seed(start)), nil })
 	s.WarmUp = 0
 	return s
 }

@@ -3,13 +3,13 @@ package faulty_test
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // copies is a device with two streams and an event, and memory full of ones.
@@ -183,9 +183,7 @@ func TestFreedMemoryIsNotSpoiled(t *testing.T) {
 // Each gets either an error or right answers, and nothing is left behind.
 func TestGoroutinesMeetAFault(t *testing.T) {
 	const goroutines = 6
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := seed.Rand(t)
 	d := faulty.New(ptx.New(), faulty.Plan{})
 	mustNot(t, (&job{d: d}).run())
 	all := goroutines * d.Count(faulty.Any)

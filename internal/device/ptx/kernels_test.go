@@ -15,6 +15,7 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/tool"
 )
 
 // The texts that clang made from testdata/kernels.cu: target and PTX version.
@@ -23,12 +24,10 @@ var builds = [][2]string{{"70", "70"}, {"90", "80"}}
 // TestKernelsAreFresh compiles the kernels again, if clang is installed, and
 // compares with the committed text.
 func TestKernelsAreFresh(t *testing.T) {
-	if _, err := exec.LookPath("clang-19"); err != nil {
-		t.Skip("no clang-19")
-	}
+	clang := tool.Path(t, "clang-19", "clang-19")
 	for _, b := range builds {
 		out := filepath.Join(t.TempDir(), "out.ptx")
-		cmd := exec.Command("clang-19", "-x", "cuda", "--cuda-gpu-arch=sm_"+b[0], "--cuda-device-only", "-nocudainc",
+		cmd := exec.Command(clang, "-x", "cuda", "--cuda-gpu-arch=sm_"+b[0], "--cuda-device-only", "-nocudainc",
 			"-nocudalib", "--cuda-feature=+ptx"+b[1], "-O3", "-S", "kernels.cu", "-o", out)
 		cmd.Dir = "testdata"
 		if msg, err := cmd.CombinedOutput(); err != nil {

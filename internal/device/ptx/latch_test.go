@@ -13,16 +13,15 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/tool"
 )
 
 // TestLatchesAreFresh compiles the kernels again, if clang is installed, and
 // compares with the committed text.
 func TestLatchesAreFresh(t *testing.T) {
-	if _, err := exec.LookPath("clang-19"); err != nil {
-		t.Skip("no clang-19")
-	}
+	clang := tool.Path(t, "clang-19", "clang-19")
 	out := filepath.Join(t.TempDir(), "out.ptx")
-	cmd := exec.Command("clang-19", "-x", "cuda", "--cuda-gpu-arch=sm_70", "--cuda-device-only", "-nocudainc",
+	cmd := exec.Command(clang, "-x", "cuda", "--cuda-gpu-arch=sm_70", "--cuda-device-only", "-nocudainc",
 		"-nocudalib", "--cuda-feature=+ptx70", "-O3", "-S", "latch.cu", "-o", out)
 	cmd.Dir = "testdata"
 	if msg, err := cmd.CombinedOutput(); err != nil {
