@@ -60,8 +60,7 @@ type regular struct {
 
 func (w width) pilot() int { return offSeps + 64*w.bytes() }         // bytes of a pilot; offset of an upper node's references
 func (w width) upper() int { return w.pilot() + 64*(4+8) }           // bytes of an upper node
-func (w width) refs() int  { return 4 * w.keys() }                   // bytes of the references that belong to a line of separators
-func (w width) log() int   { return map[width]int{32: 6, 64: 5}[w] } // of refs
+func (w width) log() int   { return map[width]int{32: 6, 64: 5}[w] } // of the bytes of the references that belong to a line of separators
 
 func beginRegular(isa vectors, w width, name string, attributes attr.Attribute, signature, doc string) *regular {
 	TEXT(fmt.Sprintf("%sRegular%d%s", name, w, isa.name()), attributes, signature)
