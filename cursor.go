@@ -57,7 +57,7 @@ func (c *frozenCursor[K, V]) Seek(key K) bool { return c.To(order.Encode(c.Type(
 
 func (c *frozenCursor[K, V]) Key() K {
 	h, ix, i := c.Entry("Key")
-	k := order.Decode[K](h.Key.Type, ix.Key(i))
+	k := order.Decode[K](h.Key.Type, ix.Engine.Key(i))
 	h.Done(ix)
 	return k
 }

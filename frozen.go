@@ -38,7 +38,7 @@ func (f *Frozen[K, V]) keys(keys []K) order.Keys { return order.KeysAs(f.c.Key.T
 
 // keyAt returns the key of entry i.
 func (f *Frozen[K, V]) keyAt(ix *index.Index, i int) K {
-	return order.Decode[K](f.c.Key.Type, ix.Key(i))
+	return order.Decode[K](f.c.Key.Type, ix.Engine.Key(i))
 }
 
 // valAt returns the value of entry i.

@@ -233,10 +233,10 @@ func (b *batch[C]) piece(ops *Ops[C], lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	w := &worker[C]{batch: b, ops: ops, used: &b.used, s: b.t.scratches.Get().ready(), next: nothing}
+	w := &worker[C]{batch: b, ops: ops, used: &b.used, s: par.Get(b.t.scratches).ready(), next: nothing}
 	w.quick = ops.Kinds == nil && ops.Kind == op.Set && ops.Found == nil && b.t.quick()
 	defer func() {
-		b.t.scratches.Put(w.s)
+		par.Put(b.t.scratches, w.s)
 		b.t.count(uint32(lo), w.delta)
 	}()
 	var places [ahead]uint64

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -51,7 +52,7 @@ func (t *Tree[C]) Ascend(key C) *Cursor[C] { return t.cursor(key, false) }
 func (t *Tree[C]) Descend(key C) *Cursor[C] { return t.cursor(key, true) }
 
 func (t *Tree[C]) cursor(key C, down bool) *Cursor[C] {
-	c := t.cursors.Get()
+	c := par.Get(t.cursors)
 	c.t = t
 	if c.room.keys == nil {
 		n := simd.UnpackRoom[C](lines)
@@ -65,7 +66,7 @@ func (t *Tree[C]) cursor(key C, down bool) *Cursor[C] {
 func (c *Cursor[C]) Done() {
 	t := c.t
 	c.t = nil // a cursor in the pool does not keep the tree
-	t.cursors.Put(c)
+	par.Put(t.cursors, c)
 }
 
 // Next returns the next entry, and false if there is none.

@@ -2,6 +2,7 @@ package bplus
 
 import (
 	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -14,8 +15,8 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 	if greatest {
 		end = ^C(0)
 	}
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	for try := 0; ; try++ {
 		w := writing[C]{t: t, key: end, used: new(promises)}
 		if !w.find() {
@@ -63,8 +64,8 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 	t.rw.Lock()
 	defer t.rw.Unlock()
 	t.edges.ReleaseAll()
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	for try := 0; lo <= hi; try++ {
 		gen, ok := t.enter()
 		if !ok {

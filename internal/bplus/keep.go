@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -283,8 +284,8 @@ func (t *Tree[C]) pass(older *moment, x uint32, st state) {
 // joinStates adds to an incomplete state the lines that only a later one has,
 // and gives the rest of the later one's memory back.
 func (t *Tree[C]) joinStates(to, from uint32) {
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	first := t.piece(to)
 	last, had := t.piece(first.last), t.piece(from).have
 	done := keptWith[C](first.have)

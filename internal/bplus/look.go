@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -171,8 +172,8 @@ func (k *look[C]) Inside(level, i int) layout.Inside {
 
 // insideLeaf returns the keys of leaf x as they are at one moment.
 func (t *Tree[C]) insideLeaf(x uint32) layout.Inside {
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	t.rw.RLock()
 	defer t.rw.RUnlock()
 	l := t.leaf(x)

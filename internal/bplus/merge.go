@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -144,8 +145,8 @@ func (t *Tree[C]) unseal(x uint32) {
 // false if they have become too many, if b is no longer next to a, or memory
 // fails.
 func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	la, lb := t.leaf(a), t.leaf(b)
 	for try := 0; ; try++ {
 		gen, epoch, word := t.Gen(), t.Epoch(), la.loadWord()

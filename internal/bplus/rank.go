@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -245,8 +246,8 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 // atIn returns entry i of the leaves from x on, which was found in generation
 // gen; or that one of them is dead, or the generation too long ago.
 func (t *Tree[C]) atIn(x uint32, i int, gen uint64) (key, val C, ok, dead bool) {
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	for try := 0; x != nothing; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -19,8 +20,8 @@ const reach = 8
 // moves entries to the nearest line with room, or splits the leaf. Only the lines
 // and separators between change, and are read.
 func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	n := simd.Entries(w.word)
 	if n >= capacity[C]() {
 		return t.unpackSplit(w, s, val)

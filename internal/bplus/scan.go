@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -17,8 +18,8 @@ func (t *Tree[C]) Scan(lo, hi C, withKeys bool, each func(keys, vals []C)) {
 	t.rw.RLock()
 	defer t.rw.RUnlock()
 	defer t.edges.AcquireAll()
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	sc := scanning[C]{t: t, pos: lo, hi: hi, next: nothing}
 	for try := 0; sc.pos <= hi && !t.Closed(); try++ {
 		high, n, ok := sc.leaf(s, withKeys)
@@ -125,8 +126,8 @@ func unpackTo[C Code](l leaf[C], in *info, s *scratch[C], withKeys bool) int {
 // leaf holds. The slices are each's to change, until it returns. Without
 // withKeys, only values are read, and keys are nil.
 func (v *View[C]) Scan(lo, n int, withKeys bool, each func(keys, vals []C)) {
-	s := v.tree.scratches.Get().ready()
-	defer v.tree.scratches.Put(s)
+	s := par.Get(v.tree.scratches).ready()
+	defer par.Put(v.tree.scratches, s)
 	at := sort.SearchInts(v.first, lo+1) - 1
 	for end := lo + n; lo < end && at < len(v.refs); at++ {
 		if at+1 < len(v.refs) {

@@ -13,6 +13,7 @@ import (
 	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -119,7 +120,7 @@ func (t *Tree[C]) preserveFor(m *moment, x uint32, word, gen, block uint64, used
 		ok, err = t.preserveWhole(&k, word, gen, promised)
 		return 0, ok, err
 	}
-	s := t.scratches.Get().ready()
+	s := par.Get(t.scratches).ready()
 	s.copy.copyLines(l, keptWith[C](block))
 	*s.copy.info() = *l.info()
 	stall.At("held: state copied")
@@ -133,7 +134,7 @@ func (t *Tree[C]) preserveFor(m *moment, x uint32, word, gen, block uint64, used
 			missing = 0
 		}
 	}
-	t.scratches.Put(s)
+	par.Put(t.scratches, s)
 	return missing, ok && err == nil, err
 }
 
@@ -334,8 +335,8 @@ func (s *Snapshot[C]) readOf(x uint32, pilot bool, f func(l leaf[C], entries int
 // there is none, or if it needs lines of the leaf, whose word has changed.
 func (s *Snapshot[C]) readKept(x uint32, word uint64, pilot bool, f func(l leaf[C], entries int)) bool {
 	t := s.tree
-	room := t.scratches.Get().ready()
-	defer t.scratches.Put(room)
+	room := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, room)
 	c, ok := s.rebuild(x, word, pilot, room.copy)
 	if ok {
 		f(c, simd.Entries(c.loadWord()))

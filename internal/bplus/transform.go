@@ -97,8 +97,8 @@ func (t *Tree[C]) keptBy(lo, hi C, entries int) (n int) {
 
 // transform is Transform for one worker.
 func (t *Tree[C]) transform(pos, hi C, f Changer, used *promises) (changed int, err error) {
-	s := t.scratches.Get().ready()
-	defer t.scratches.Put(s)
+	s := par.Get(t.scratches).ready()
+	defer par.Put(t.scratches, s)
 	for try := 0; ; try++ {
 		w := transforming[C]{pos: pos, hi: hi, used: used}
 		var ok bool

@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -121,8 +122,8 @@ func (l leaf[C]) rankAt(key C, after bool) int {
 // are unpacked where their entries are to be, if they are all wanted and there is
 // room.
 func (v *View[C]) CopyOut(lo int, n int, keys, vals []C) {
-	s := v.tree.scratches.Get().ready()
-	defer v.tree.scratches.Put(s)
+	s := par.Get(v.tree.scratches).ready()
+	defer par.Put(v.tree.scratches, s)
 	room, done := simd.RegularRoom[C](), 0
 	for at := sort.SearchInts(v.first, lo+1) - 1; done < n && at < len(v.refs); at++ {
 		if at+1 < len(v.refs) && n-done > room {

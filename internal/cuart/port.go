@@ -83,7 +83,7 @@ func (p *Port) Find(q Queries) {
 	if n == 0 {
 		return
 	}
-	j := p.jobs.Get()
+	j := par.Get(p.jobs)
 	j.Queries, j.port = q, p
 	workers := min(max(n/packing.MinStrings, 1), p.workers)
 	limits, lanes := packing.Gathered, workers
@@ -102,7 +102,7 @@ func (p *Port) Find(q Queries) {
 		In: j.pack.In(), Out: p.bitsAt(j.pack.Room) + (j.pack.Room+31)/32*4,
 	})
 	j.Queries, j.port, j.pack = Queries{}, nil, packing.Packer{} // the caller's slices are not a pool's to keep
-	p.jobs.Put(j)
+	par.Put(p.jobs, j)
 }
 
 // bitsAt returns where bits of n strings begin: behind their values.

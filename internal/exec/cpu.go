@@ -119,7 +119,7 @@ func (e *CPU[C]) run(what batch[C]) (hits int) {
 	if n == 0 {
 		return 0
 	}
-	j := e.jobs.Get()
+	j := par.Get(e.jobs)
 	j.cpu, j.batch, j.partition = e, what, partition{}
 	j.hits.Store(0)
 	switch how, portion := e.choose(&what); how {
@@ -132,7 +132,7 @@ func (e *CPU[C]) run(what batch[C]) (hits int) {
 	}
 	hits = int(j.hits.Load())
 	j.cpu, j.batch = nil, batch[C]{} // neither the tree nor the caller's slices are a pool's to keep
-	e.jobs.Put(j)
+	par.Put(e.jobs, j)
 	return hits
 }
 
@@ -158,7 +158,7 @@ func (j *job[C]) Do(piece int) {
 
 // answer answers queries [lo, hi) of a batch, at most maxBucket of them.
 func (e *CPU[C]) answer(b *batch[C], lo, hi int) (hits int) {
-	n, s := hi-lo, e.spaces.Get()
+	n, s := hi-lo, par.Get(e.spaces)
 	codes := order.Codes(b.keys.Slice(lo, hi), s.codes[:n])
 	switch b.ask {
 	case rank:
@@ -179,7 +179,7 @@ func (e *CPU[C]) answer(b *batch[C], lo, hi int) (hits int) {
 		}
 		hits = e.pairs.GetPairs(codes, vals, found)
 	}
-	e.spaces.Put(s)
+	par.Put(e.spaces, s)
 	return hits
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -111,7 +112,7 @@ func (v *portion[C]) answer(g cutLevel) (hits int) {
 	if v.batch.found != nil {
 		l.found = grown(l.found, v.n)
 	}
-	s := v.spaces.Get()
+	s := par.Get(v.spaces)
 	v.count(g, s)
 	l.start(g.subtrees())
 	v.move(s)
@@ -120,7 +121,7 @@ func (v *portion[C]) answer(g cutLevel) (hits int) {
 		hits += v.search(&r, lo, min(lo+maxBucket, v.n), s)
 	}
 	hits += v.putBack(s)
-	v.spaces.Put(s)
+	par.Put(v.spaces, s)
 	return hits
 }
 

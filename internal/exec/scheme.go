@@ -217,9 +217,9 @@ func (j *job[C]) partitioned(lo, hi int) (hits int, ok bool) {
 	if int(s.taken.Add(1)) > j.cpu.workers {
 		return 0, false
 	}
-	r := s.rooms.Get()
+	r := par.Get(s.rooms)
 	p := portion[C]{j.cpu, &j.batch, r, lo, hi - lo}
 	hits = p.answer(j.partition.cut)
-	s.rooms.Put(r)
+	par.Put(s.rooms, r)
 	return hits, true
 }

@@ -55,7 +55,7 @@ func (g *GPU[C]) runBy(what batch[C], plan *Plan, c *flow.Clock) (hits int) {
 	if g.down.Load() != nil {
 		return g.CPU.run(what)
 	}
-	j := g.jobs.Get()
+	j := par.Get(g.jobs)
 	j.gpu, j.batch, j.plan, j.next, j.last = g, what, *plan, 0, n
 	j.hits.Store(0)
 	j.measure(n)
@@ -64,7 +64,7 @@ func (g *GPU[C]) runBy(what batch[C], plan *Plan, c *flow.Clock) (hits int) {
 	})
 	hits = int(j.hits.Load())
 	j.gpu, j.batch = nil, batch[C]{} // neither the tree nor the caller's slices are a pool's to keep
-	g.jobs.Put(j)
+	par.Put(g.jobs, j)
 	return hits
 }
 
@@ -169,7 +169,7 @@ func (j *search[C]) encode(codes []C, keys order.Keys) {
 
 // descend takes queries through the levels that are the CPU's.
 func (j *search[C]) descend(s *flow.Slot[bucket], lo, hi int, codes []C) {
-	room := j.gpu.spaces.Get()
+	room := par.Get(j.gpu.spaces)
 	places := room.ranks[:len(codes)]
 	deep := min(max(s.Bucket.deep-lo, 0), len(codes))
 	if deep > 0 { // else there may be no such level
@@ -180,7 +180,7 @@ func (j *search[C]) descend(s *flow.Slot[bucket], lo, hi int, codes []C) {
 	for i, p := range places {
 		starts[i] = uint32(p / layout.NodeWords)
 	}
-	j.gpu.spaces.Put(room)
+	par.Put(j.gpu.spaces, room)
 }
 
 // Send puts a bucket on its way: keys in, search, results out.
@@ -332,12 +332,12 @@ func (j *search[C]) goOn(s *flow.Slot[bucket], lo, hi int) (hits int) {
 		}
 		return g.schemes.pairs.GetPairsFrom(from, codes, vals, found)
 	case findEach:
-		room := g.spaces.Get()
+		room := par.Get(g.spaces)
 		ranks := room.ranks[:len(codes)]
 		enter(ranks, nodes)
 		g.steps.FindFrom(from, codes, ranks)
 		hits = j.sink.Take(lo, ranks)
-		g.spaces.Put(room)
+		par.Put(g.spaces, room)
 		return hits
 	}
 	ranks := j.ranks[lo:hi]
@@ -388,7 +388,7 @@ func (j *search[C]) takeVals(s *flow.Slot[bucket], lo, hi int) (hits int) {
 func (j *search[C]) takeRanks(s *flow.Slot[bucket], lo, hi int) (hits int) {
 	places := arena.As[uint32](s.Out)[lo:hi]
 	if j.ask == findEach {
-		room := j.gpu.spaces.Get()
+		room := par.Get(j.gpu.spaces)
 		ranks := room.ranks[:len(places)]
 		for i, p := range places {
 			ranks[i] = int(p)
@@ -397,7 +397,7 @@ func (j *search[C]) takeRanks(s *flow.Slot[bucket], lo, hi int) (hits int) {
 			}
 		}
 		hits = j.sink.Take(s.Bucket.lo+lo, ranks)
-		j.gpu.spaces.Put(room)
+		par.Put(j.gpu.spaces, room)
 		return hits
 	}
 	ranks := j.ranks[s.Bucket.lo+lo : s.Bucket.lo+hi]

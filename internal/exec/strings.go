@@ -45,7 +45,7 @@ type stringSpace struct {
 func (e *Strings) give(s *stringSpace, n int) {
 	clear(s.keys[:n])
 	clear(s.sent[:n])
-	e.spaces.Put(s)
+	par.Put(e.spaces, s)
 }
 
 // following sets keys to the strings that come next: of all that are above a
@@ -99,13 +99,13 @@ func (e *Strings) FindEach(keys StringBatch, sink Sink) (hits int) {
 }
 
 func (e *Strings) run(what stringQueries) (hits int) {
-	j := e.jobs.Get()
+	j := par.Get(e.jobs)
 	j.cpu, j.stringQueries = e, what
 	j.hits.Store(0)
 	par.Run(e.workers, (what.keys.Len()+stringPiece-1)/stringPiece, j)
 	hits = int(j.hits.Load())
 	j.cpu, j.stringQueries = nil, stringQueries{} // neither the tree nor the caller's slices are a pool's to keep
-	e.jobs.Put(j)
+	par.Put(e.jobs, j)
 	return hits
 }
 
@@ -117,7 +117,7 @@ func (j *stringJob) Do(piece int) {
 
 // answer answers queries [lo, hi), at most stringPiece of them.
 func (e *Strings) answer(b *stringQueries, lo, hi int) (hits int) {
-	s := e.spaces.Get()
+	s := par.Get(e.spaces)
 	keys := b.keys.Span(lo, hi, s.keys[:])
 	switch b.ask {
 	case rank:

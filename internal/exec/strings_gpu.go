@@ -141,7 +141,7 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 	if g.given() {
 		return g.Strings.run(what)
 	}
-	j := g.jobs.Get()
+	j := par.Get(g.jobs)
 	j.gpu = g
 	j.begin(what)
 	workers := min(max(n/packing.MinStrings, 1), g.workers)
@@ -151,7 +151,7 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 	})
 	hits = int(j.hits.Load())
 	j.gpu, j.stringQueries, j.pack = nil, stringQueries{}, packing.Packer{} // neither the tree nor the caller's slices are a pool's to keep
-	g.jobs.Put(j)
+	par.Put(g.jobs, j)
 	return hits
 }
 
@@ -233,7 +233,7 @@ func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
 // finish settles queries [lo, hi) of a bucket, at most stringPiece of them.
 func (j *stringSearch) finish(s *flow.Slot[stringBucket], lo, hi int) {
 	b := &s.Bucket
-	room := j.gpu.spaces.Get()
+	room := par.Get(j.gpu.spaces)
 	ranks := room.ranks[:hi-lo]
 	if j.ask != findEach {
 		ranks = j.ranks[b.Lo+lo : b.Lo+hi]

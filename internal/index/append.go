@@ -30,7 +30,7 @@ func (ix *Index) AppendGet(dst []byte, key order.Probe) ([]byte, bool) {
 	if ix.holder != nil {
 		return ix.holder.(BytesHolder).AppendGet(dst, key)
 	}
-	i, found := ix.Seek(key)
+	i, found := ix.Engine.Seek(key)
 	if found && i < ix.n { // always, unless the index is being closed
 		dst = append(dst, ix.values.view(i)...)
 	}
@@ -88,7 +88,7 @@ func (ix *Index) appendRanks(dst []byte, ranks *[]int, offsets []int64, found []
 		return ix.values.appendSome(dst, (*ranks)[lo:hi], ix.n, offsets[lo+1:hi+1])
 	})
 	setFound(found, 0, *ranks)
-	ix.scratch.Put(ranks)
+	par.Put(ix.scratch, ranks)
 	return dst
 }
 

@@ -58,7 +58,7 @@ func (b *Batcher) Start(ask func(order.Keys, Column, []bool) int, get func(order
 // fresh returns an empty round. Only its room has been used before: a call that
 // comes late must find the round itself as it was shut.
 func (b *Batcher) fresh() *round {
-	space := b.rooms.Get()
+	space := par.Get(b.rooms)
 	if space.keys.Len() == 0 {
 		*space = room{MakeKeys(b.Key, b.size), b.val.Zeros(b.size), make([]bool, b.size)}
 	}
@@ -83,7 +83,7 @@ func (b *Batcher) One(key order.Probe) (Value, bool) {
 	if r.left.Add(-1) == 0 {
 		r.keys.Clear() // nothing is kept of them
 		b.val.Clear(r.vals)
-		b.rooms.Put(r.room)
+		par.Put(b.rooms, r.room)
 	}
 	if failed {
 		return b.get(key)

@@ -75,19 +75,19 @@ func (ix *Index) Within(b *Bounds) (first, end int) {
 		return 0, 0
 	}
 	if b.hasLower && b.lowerOpen {
-		first = ix.After(b.lower)
+		first = ix.Engine.After(b.lower)
 	} else if b.hasLower {
-		first, _ = ix.Seek(b.lower)
+		first, _ = ix.Engine.Seek(b.lower)
 	}
 	switch {
 	case !b.hasUpper:
 		end = ix.n
 	case b.upperOpen:
-		end, _ = ix.Seek(b.upper)
+		end, _ = ix.Engine.Seek(b.upper)
 	case b.hasLower:
-		end = ix.EndNear(first, b.upper)
+		end = ix.Engine.EndNear(first, b.upper)
 	default:
-		end = ix.After(b.upper)
+		end = ix.Engine.After(b.upper)
 	}
 	return first, max(first, end)
 }

@@ -83,8 +83,8 @@ func same(t *testing.T, a, b *index.Index) {
 	if ah, bh := a.GetBatch(keys, index.ColumnOf(av), nil), b.GetBatch(keys, index.ColumnOf(bv), nil); ah != bh {
 		t.Errorf("%d hits, want %d", ah, bh)
 	}
-	a.Rank(keys, ar)
-	b.Rank(keys, br)
+	a.Engine.Rank(keys, ar)
+	b.Engine.Rank(keys, br)
 	for i := range asked {
 		if av[i] != bv[i] || ar[i] != br[i] {
 			t.Fatalf("key %d: %d, rank %d; want %d, rank %d", asked[i], av[i], ar[i], bv[i], br[i])

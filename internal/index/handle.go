@@ -169,7 +169,7 @@ func (h *Handle) GetPacked(data []byte, offsets []int32, vals Column, found []bo
 // it.
 func (h *Handle) Seek(key order.Probe) (int, bool) {
 	ix := h.Open()
-	i, found := ix.Seek(key)
+	i, found := ix.Engine.Seek(key)
 	h.Done(ix)
 	return i, found
 }
@@ -178,7 +178,7 @@ func (h *Handle) Seek(key order.Probe) (int, bool) {
 func (h *Handle) RankBatch(keys order.Keys, ranks []int) {
 	ix := h.Open()
 	MustHold("RankBatch", "ranks", len(ranks), keys.Len())
-	ix.Rank(keys, ranks[:keys.Len()])
+	ix.Engine.Rank(keys, ranks[:keys.Len()])
 	h.Done(ix)
 }
 
@@ -194,21 +194,21 @@ func (h *Handle) MustAt(i int) *Index {
 // Floor returns the index, and the last entry with a key up to key.
 func (h *Handle) Floor(key order.Probe) (*Index, int) {
 	ix := h.Open()
-	return ix, ix.After(key) - 1
+	return ix, ix.Engine.After(key) - 1
 }
 
 // Ceil returns the index, and the first entry with a key from key on.
 func (h *Handle) Ceil(key order.Probe) (*Index, int) {
 	ix := h.Open()
-	i, _ := ix.Seek(key)
+	i, _ := ix.Engine.Seek(key)
 	return ix, i
 }
 
 // Count returns the number of entries from lo to hi.
 func (h *Handle) Count(lo, hi order.Probe) int {
 	ix := h.Open()
-	first, _ := ix.Seek(lo)
-	n := max(0, ix.After(hi)-first)
+	first, _ := ix.Engine.Seek(lo)
+	n := max(0, ix.Engine.After(hi)-first)
 	h.Done(ix)
 	return n
 }

@@ -72,7 +72,7 @@ func (c *Config) stop() func() bool {
 // Index is keys and their values, to be read: all that an index holds until it
 // is closed.
 type Index struct {
-	Engine
+	Engine  Engine // finds entries; a field with a name, since its methods would be compiled again as those of Index
 	holder  Holder // nil where values lie in values,
 	finder  finder // which this engine is then
 	values  Values
@@ -120,7 +120,7 @@ func complete(ix *Index, built built, err error, vals Column, cfg Config) (*Inde
 			ix.Engine.Release()
 			return nil, err
 		}
-		ix.values.fetchedBy(ix.Body())
+		ix.values.fetchedBy(ix.Engine.Body())
 	}
 	ix.describe(cfg)
 	if err := cfg.stopped(); err != nil {
@@ -162,14 +162,14 @@ func (ix *Index) use(e Engine) {
 
 // run decides where batches run.
 func (ix *Index) run(cfg Config) (err error) {
-	ix.stats.Device, ix.stats.Reason, err = ix.Attach(cfg)
+	ix.stats.Device, ix.stats.Reason, err = ix.Engine.Attach(cfg)
 	return err
 }
 
 // Span returns the entries [first, end) with lo <= key <= hi.
 func (ix *Index) Span(lo, hi order.Probe) (first, end int) {
-	first, _ = ix.Seek(lo)
-	return first, ix.EndNear(first, hi)
+	first, _ = ix.Engine.Seek(lo)
+	return first, ix.Engine.EndNear(first, hi)
 }
 
 // ValueType returns the type of the values.
@@ -195,7 +195,7 @@ func (ix *Index) Get(key order.Probe) (v Value, found bool) {
 	if ix.holder != nil {
 		return ix.holder.Get(key)
 	}
-	i, found := ix.Seek(key)
+	i, found := ix.Engine.Seek(key)
 	if found && i < ix.n { // always, unless the index is being closed
 		v = ix.values.at(i)
 	}
@@ -251,7 +251,7 @@ func (ix *Index) tryCopyOut(lo int, keys order.Keys, vals Column) error {
 	if ix.holder != nil {
 		return ix.holder.CopyEntries(lo, keys, vals)
 	}
-	ix.CopyKeys(lo, keys)
+	ix.Engine.CopyKeys(lo, keys)
 	ix.values.copyOut(vals, lo)
 	return nil
 }

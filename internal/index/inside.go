@@ -95,7 +95,7 @@ func (ix *Index) Inside(now func() *Index) *Inside {
 		Val: func(entry int, key order.Probe) (string, bool) {
 			ix := now()
 			if entry >= 0 && entry < ix.n { // equal keys have values of their own
-				if k := ix.Key(entry); k.Code == key.Code && strings.HasPrefix(k.Text, key.Text) {
+				if k := ix.Engine.Key(entry); k.Code == key.Code && strings.HasPrefix(k.Text, key.Text) {
 					return ix.values.Text(ix.Val(entry)), true
 				}
 			}
@@ -104,11 +104,11 @@ func (ix *Index) Inside(now func() *Index) *Inside {
 		},
 		Codes: func(around order.Probe, n int) []uint64 {
 			ix := now()
-			at, _ := ix.Seek(around)
+			at, _ := ix.Engine.Seek(around)
 			lo := max(0, min(at-n/2, ix.n-n))
 			var out []uint64
 			for i := lo; i < min(lo+n, ix.n); i++ {
-				out = append(out, ix.Key(i).Code)
+				out = append(out, ix.Engine.Key(i).Code)
 			}
 			return slices.Compact(out)
 		},
@@ -121,10 +121,10 @@ const MostTexts = 4 << 20
 
 // textsAround returns at most n strings around a key.
 func (ix *Index) textsAround(around order.Probe, n int) (out []string) {
-	at, _ := ix.Seek(around)
+	at, _ := ix.Engine.Seek(around)
 	lo, size := max(0, min(at-n/2, ix.n-n)), 0
 	for i := lo; i < min(lo+n, ix.n) && size < MostTexts; i++ {
-		s := ix.Key(i).Text
+		s := ix.Engine.Key(i).Text
 		size += len(s)
 		out = append(out, s)
 	}
@@ -136,7 +136,7 @@ func (ix *Index) shown() any {
 	if e, ok := ix.Engine.(Shower); ok {
 		return e.Shown()
 	}
-	return ix.Body()
+	return ix.Engine.Body()
 }
 
 // Sample builds a tree of codes in order, in the layout of a given name where

@@ -223,7 +223,7 @@ func (b *builder[C]) pick(size func(layout.Numbers[C], layout.Config) (int64, er
 	if b.auto && cfg.Limit > 0 && need+b.scratch > cfg.Limit {
 		apart := cfg
 		apart.Pairs = false
-		for _, l := range numbersOf[C](b.layouts) {
+		for _, l := range NumbersOf[C](b.layouts) {
 			if _, ok := l.(layout.Surveyed[C]); !ok {
 				continue
 			}

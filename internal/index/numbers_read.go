@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/vector"
 )
@@ -161,7 +162,7 @@ func (e *withValues[C]) GetValues(keys order.Keys, to Column, found []bool) (hit
 	if e.pairs {
 		return e.on(keys.Len()).GetPairs(keys, arena.As[C](vals), found)
 	}
-	s := e.sinks.Get()
+	s := par.Get(e.sinks)
 	*s = column{entries: e.n, size: e.valSize, first: e.Valued.Val(0), vals: vals, found: found}
 	if e.takes(keys.Len()) {
 		hits = e.gpu.FindVals(keys, s, vals, found)
@@ -169,7 +170,7 @@ func (e *withValues[C]) GetValues(keys order.Keys, to Column, found []bool) (hit
 		hits = e.cpu.FindEach(keys, s)
 	}
 	*s = column{} // the caller's slices are not ours to keep
-	e.sinks.Put(s)
+	par.Put(e.sinks, s)
 	return hits
 }
 

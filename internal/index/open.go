@@ -67,7 +67,7 @@ func (ix *Index) open(f *File, block *arena.Block, cfg Config) error {
 	ix.use(e)
 	if ix.holder == nil {
 		ix.values.mapped(f, block, ix.codec)
-		ix.values.fetchedBy(ix.Body())
+		ix.values.fetchedBy(ix.Engine.Body())
 	}
 	ix.describe(cfg)
 	s := &ix.stats
@@ -139,7 +139,7 @@ func (f *File) valueBytes() (n int64) {
 
 // WriteTo writes the index as a file.
 func (ix *Index) WriteTo(w io.Writer) (int64, error) {
-	body := ix.Body()
+	body := ix.Engine.Body()
 	if body.Format() == nil { // its memory is not that of a file
 		own, err := ix.Compact(Config{Device: OnCPU, Layout: layout.Auto, Workers: ix.workers}, ix.codec)
 		if err != nil {

@@ -20,15 +20,15 @@ type Ranges struct {
 // the first limit of them where limit is above 0.
 func (ix *Index) Ranges(lo, hi order.Keys, limit int) Ranges {
 	r := Ranges{First: ix.ranks(lo.Len()), Offsets: make([]int, lo.Len()+1)}
-	ix.Rank(lo, *r.First)
-	ix.RankAfter(hi, r.Offsets[1:])
+	ix.Engine.Rank(lo, *r.First)
+	ix.Engine.RankAfter(hi, r.Offsets[1:])
 	r.Total = accumulate(*r.First, r.Offsets, limit, ix.workers)
 	return r
 }
 
 // ranks returns room for the ranks of a batch, from a pool.
 func (ix *Index) ranks(n int) *[]int {
-	s := ix.scratch.Get()
+	s := par.Get(ix.scratch)
 	if cap(*s) < n {
 		*s = make([]int, n)
 	}
@@ -37,18 +37,18 @@ func (ix *Index) ranks(n int) *[]int {
 }
 
 // Done gives the memory that Ranges has taken from a pool back.
-func (ix *Index) Done(r Ranges) { ix.scratch.Put(r.First) }
+func (ix *Index) Done(r Ranges) { par.Put(ix.scratch, r.First) }
 
 // CountBatch sets counts[i] to the number of entries with lo[i] <= key <=
 // hi[i].
 func (ix *Index) CountBatch(lo, hi order.Keys, counts []int) {
 	first := ix.ranks(lo.Len())
-	ix.Rank(lo, *first)
-	ix.RankAfter(hi, counts)
+	ix.Engine.Rank(lo, *first)
+	ix.Engine.RankAfter(hi, counts)
 	for i, from := range *first {
 		counts[i] = max(0, counts[i]-from)
 	}
-	ix.scratch.Put(first)
+	par.Put(ix.scratch, first)
 }
 
 // CopyRanges sets keys and vals to the entries of all ranges.
@@ -139,7 +139,7 @@ func (ix *Index) FirstTwice() (i int, found bool) {
 	const piece = 4096
 	for lo := 0; lo+1 < ix.n; lo += piece - 1 { // the last key of a piece is the first of the next
 		keys := MakeKeys(ix.key.Type, min(piece, ix.n-lo))
-		ix.CopyKeys(lo, keys)
+		ix.Engine.CopyKeys(lo, keys)
 		for i := 1; i < keys.Len(); i++ {
 			if ix.key.Compare(keys.Probe(i-1), keys.Probe(i)) == 0 {
 				return lo + i, true

@@ -26,7 +26,7 @@ type Stats struct {
 
 // describe sets the fields of Stats for an index in memory.
 func (ix *Index) describe(cfg Config) {
-	tree := ix.Body().Stats()
+	tree := ix.Engine.Body().Stats()
 	s := &ix.stats
 	*s = Stats{
 		Len: ix.n, Path: simd.Active().String(), Layout: string(tree.Kind), Levels: tree.Levels, Fanout: tree.Fanout,
@@ -45,7 +45,7 @@ func (ix *Index) describe(cfg Config) {
 // Stats describes the index.
 func (ix *Index) Stats() Stats {
 	s := ix.stats
-	ix.Report(&s)
+	ix.Engine.Report(&s)
 	return s
 }
 

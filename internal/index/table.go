@@ -37,26 +37,23 @@ func layoutsOfStrings() []layout.Strings {
 
 // Layouts are those that an index can have. The linker keeps the layouts in a table that
 // the program refers to: one that asks for no layout, sets no limit and opens no file
-// has the usual ones alone.
+// has the usual ones alone. It names no type of theirs, since every package that uses a
+// Config would compile the methods of those types again.
 type Layouts struct {
-	Narrow  func() []layout.Numbers[uint32]
-	Wide    func() []layout.Numbers[uint64]
-	Strings func() []layout.Strings
+	narrow, wide func() any // []layout.Numbers of the code
+	strings      func() any // []layout.Strings
 }
 
 // AllLayouts is the whole table.
-var AllLayouts = &Layouts{allNarrow, allWide, layoutsOfStrings}
+var AllLayouts = &Layouts{allNumbers[uint32], allNumbers[uint64], allStrings}
 
 // usualLayouts are those that an index gets if nothing is asked for.
-var usualLayouts = &Layouts{usualNarrow, usualWide, usualStrings}
+var usualLayouts = &Layouts{usualNumbers[uint32], usualNumbers[uint64], usualStrings}
 
-func allNarrow() []layout.Numbers[uint32] { return layoutsOfNumbers[uint32]() }
-func allWide() []layout.Numbers[uint64]   { return layoutsOfNumbers[uint64]() }
-func usualNarrow() []layout.Numbers[uint32] {
-	return []layout.Numbers[uint32]{implicit.Layout[uint32]{}}
-}
-func usualWide() []layout.Numbers[uint64] { return []layout.Numbers[uint64]{implicit.Layout[uint64]{}} }
-func usualStrings() []layout.Strings      { return []layout.Strings{words.Layout{}, strlist.Layout{}} }
+func allNumbers[C order.Code]() any   { return layoutsOfNumbers[C]() }
+func allStrings() any                 { return layoutsOfStrings() }
+func usualNumbers[C order.Code]() any { return []layout.Numbers[C]{implicit.Layout[C]{}} }
+func usualStrings() any               { return []layout.Strings{words.Layout{}, strlist.Layout{}} }
 
 // or returns the usual ones in the place of none.
 func (l *Layouts) or() *Layouts {
@@ -66,16 +63,16 @@ func (l *Layouts) or() *Layouts {
 	return l
 }
 
-// numbersOf returns the layouts of numbers among those that an index can have.
-func numbersOf[C order.Code](l *Layouts) (out []layout.Numbers[C]) {
-	switch out := any(&out).(type) {
-	case *[]layout.Numbers[uint32]:
-		*out = l.or().Narrow()
-	case *[]layout.Numbers[uint64]:
-		*out = l.or().Wide()
+// NumbersOf returns the layouts of numbers among those that an index can have.
+func NumbersOf[C order.Code](l *Layouts) []layout.Numbers[C] {
+	if order.CodeBits[C]() == 32 {
+		return l.or().narrow().([]layout.Numbers[C])
 	}
-	return out
+	return l.or().wide().([]layout.Numbers[C])
 }
+
+// StringsOf returns the layouts of strings among those that an index can have.
+func StringsOf(l *Layouts) []layout.Strings { return l.or().strings().([]layout.Strings) }
 
 // Formats lists the formats of files.
 func Formats() (out []*files.Format) {
@@ -91,7 +88,7 @@ func Formats() (out []*files.Format) {
 // SettleNumbers returns the layout for n keys with values of valSize bytes in
 // it, and reports whether these lie beside their keys.
 func SettleNumbers[C order.Code](from *Layouts, asked layout.Name, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
-	for _, l := range numbersOf[C](from) {
+	for _, l := range NumbersOf[C](from) {
 		if pairs, ok := l.Settle(asked, n, valSize); ok {
 			return l, pairs, nil
 		}
@@ -105,7 +102,7 @@ func SettleNumbers[C order.Code](from *Layouts, asked layout.Name, n, valSize in
 // SettleStrings returns the layouts for strings: one behind the first is for
 // strings that those before it cannot hold.
 func SettleStrings(from *Layouts, asked layout.Name) (serve []layout.Strings, err error) {
-	for _, l := range from.or().Strings() {
+	for _, l := range StringsOf(from) {
 		if l.Serves(asked) {
 			serve = append(serve, l)
 		}
@@ -118,7 +115,7 @@ func SettleStrings(from *Layouts, asked layout.Name) (serve []layout.Strings, er
 
 // NumbersIn returns the layout of numbers that a file is in.
 func NumbersIn[C order.Code](f *files.Format) layout.Numbers[C] {
-	return withFormat(numbersOf[C](AllLayouts), f)
+	return withFormat(NumbersOf[C](AllLayouts), f)
 }
 
 // StringsIn returns the layout of strings that a file is in.

@@ -70,15 +70,15 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Name]string) {
 
 // Every row of the table is reached by a name, and none by a name that is not.
 func TestEveryLayoutIsReached(t *testing.T) {
-	reachedNumbers(t, index.AllLayouts.Narrow())
-	reachedNumbers(t, index.AllLayouts.Wide())
+	reachedNumbers(t, index.NumbersOf[uint32](index.AllLayouts))
+	reachedNumbers(t, index.NumbersOf[uint64](index.AllLayouts))
 	var reached []layout.Strings
 	for _, kind := range asked {
 		if serve, err := index.SettleStrings(index.AllLayouts, kind); err == nil {
 			reached = append(reached, serve[0])
 		}
 	}
-	for _, l := range index.AllLayouts.Strings() {
+	for _, l := range index.StringsOf(index.AllLayouts) {
 		if !slices.Contains(reached, l) {
 			t.Errorf("no name leads to %T", l)
 		}
@@ -133,8 +133,8 @@ func TestFormatsDiffer(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	wide := index.AllLayouts.Wide()
-	for i, l := range index.AllLayouts.Narrow() {
+	wide := index.NumbersOf[uint64](index.AllLayouts)
+	for i, l := range index.NumbersOf[uint32](index.AllLayouts) {
 		if !slices.Equal(l.Formats(), wide[i].Formats()) {
 			t.Errorf("%v: other formats for the other width", l.Name())
 		}
@@ -144,7 +144,7 @@ func TestFormatsDiffer(t *testing.T) {
 			}
 		}
 	}
-	for _, l := range index.AllLayouts.Strings() {
+	for _, l := range index.StringsOf(index.AllLayouts) {
 		for _, f := range l.Formats() {
 			if !f.Strings || index.StringsIn(f) != l {
 				t.Errorf("format %v leads to another layout than %v", f, l.Name())

@@ -267,14 +267,14 @@ type sink struct {
 
 // sink returns a sink for a batch, which done takes back.
 func (s *Values) sink(entries int, vals Column, found []bool) *sink {
-	t := s.sinks.Get()
+	t := par.Get(s.sinks)
 	*t = sink{s, entries, vals, found}
 	return t
 }
 
 func (s *Values) done(t *sink) {
 	*t = sink{} // the caller's slices are not ours to keep
-	s.sinks.Put(t)
+	par.Put(s.sinks, t)
 }
 
 // Take sets the results of a bucket.

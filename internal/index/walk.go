@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Walk is an iteration that is under way, over an index or over a tree that changes. It
@@ -114,7 +115,7 @@ const (
 
 // Walk begins an iteration over entries [first, end), or down from the last of them.
 func (ix *Index) Walk(alive Alive, first, end int, down bool) *Walk {
-	w := ix.walks.Get()
+	w := par.Get(ix.walks)
 	if w.room.Vals.n == 0 {
 		most := ix.values.AtOnce(LastWindow)
 		w.room.Keys, w.room.Vals = MakeKeys(ix.key.Type, most), ix.values.Zeros(most)
@@ -137,7 +138,7 @@ func (ix *Index) CopyFew(lo, n int, down bool, keys order.Keys, vals unsafe.Poin
 		if down {
 			to = n - 1 - i
 		}
-		keys.SetProbe(to, ix.Key(lo+i))
+		keys.SetProbe(to, ix.Engine.Key(lo+i))
 		switch size {
 		case 4:
 			*(*uint32)(unsafe.Add(vals, 4*to)) = uint32(ix.Val(lo + i).Bits)
@@ -178,7 +179,7 @@ func (w *windows) copyOut(lo, n int) {
 		return
 	}
 	for i := range n {
-		w.room.Keys.SetProbe(i, w.ix.Key(lo+i))
+		w.room.Keys.SetProbe(i, w.ix.Engine.Key(lo+i))
 		values.Store(values.Place(w.room.Vals, i), w.ix.Val(lo+i))
 	}
 }
@@ -188,5 +189,5 @@ func (w *windows) End() {
 	ix := w.ix
 	w.room.Forget(ix.values.ValueType)
 	w.Walk, w.alive, w.ix = Walk{}, nil, nil
-	ix.walks.Put(w)
+	par.Put(ix.walks, w)
 }

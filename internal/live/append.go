@@ -95,7 +95,7 @@ func (m *Map) appendBatch(dst []byte, keys order.Keys, offsets []int64, found []
 	s := m.apart.(*stored)
 	var sum atomic.Int64
 	out = index.AppendParts(m.workers, keys.Len(), dst, offsets, func(lo, hi int, dst []byte) []byte {
-		room := appendings.Get()
+		room := par.Get(appendings)
 		for ; lo < hi; lo += appendPiece {
 			end := min(lo+appendPiece, hi)
 			words, here := room.words[:end-lo], room.found[:end-lo]
@@ -107,7 +107,7 @@ func (m *Map) appendBatch(dst []byte, keys order.Keys, offsets []int64, found []
 				dst = s.appendAll(before, words, here, offsets[lo+1:end+1])
 			})))
 		}
-		appendings.Put(room)
+		par.Put(appendings, room)
 		return dst
 	})
 	return out, int(sum.Load())

@@ -37,6 +37,12 @@ func (h *Handle) Load(key index.KeyType, val *index.ValueType, n int, span func(
 	return index.Public(err)
 }
 
+// Take makes the map that of another handle, which has none then. Nobody uses either yet.
+func (h *Handle) Take(from *Handle) {
+	h.Key, h.Val, h.Form, h.m = from.Key, from.Val, from.Form, from.m
+	from.m = nil
+}
+
 // OpenFile makes the map, of the entries of the file that file returns. path is its name, and
 // typ the Go type of keys, for messages.
 func (h *Handle) OpenFile(key index.KeyType, typ reflect.Type, val *index.ValueType, o *index.Options, path string, file func() (*index.File, error)) error {
@@ -57,7 +63,7 @@ func (h *Handle) OpenFile(key index.KeyType, typ reflect.Type, val *index.ValueT
 	if err := h.m.Check(); err != nil {
 		h.Close()
 		if i, found := ix.FirstTwice(); found {
-			text := index.KeyText(key.Type, typ, ix.Key(i))
+			text := index.KeyText(key.Type, typ, ix.Engine.Key(i))
 			return fmt.Errorf("%w: %s has %v more than once, and a Tree keeps one value a key; Open takes the file, or Set each of its entries in an empty Tree, which keeps the last of equal ones",
 				index.ErrEqualKeys, path, text)
 		}

@@ -32,7 +32,7 @@ type Map struct {
 	why     string
 	holds   holds // keys that only one goroutine may change
 	walks   par.Pool[walk]
-	short   short               // reads short ranges
+	short   shortReader         // nil where the tree is none, or the values lie apart
 	ones    par.Pool[[2]uint64] // for oneGone
 	tidying tidying
 	line    sync.Mutex   // held by a change that waits for room
@@ -77,7 +77,9 @@ func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, k
 	if err := m.attach(); err != nil {
 		return m, err
 	}
-	m.short.init(m)
+	if m.apart == nil {
+		m.short, _ = m.tree.(shortReader)
+	}
 	return m, nil
 }
 
@@ -213,10 +215,10 @@ func (m *Map) oneGone(word uint64) {
 	if m.apart == nil {
 		return
 	}
-	p := m.ones.Get()
+	p := par.Get(m.ones)
 	p[0] = word
 	m.gone(p[:1], p[1:])
-	m.ones.Put(p)
+	par.Put(m.ones, p)
 }
 
 // Get returns the value of a key, and reports whether there is one.

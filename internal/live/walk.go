@@ -29,14 +29,14 @@ type walk struct {
 // Walk begins an iteration over the entries between two edges, of which there are at
 // most limit.
 func (m *Map) Walk(alive index.Alive, from, to index.Edge, down bool, limit int) *index.Walk {
-	w := m.walks.Get()
+	w := par.Get(m.walks)
 	w.alive, w.m, w.to, w.left, w.last, w.many, w.whole = alive, m, to, limit, false, false, false
 	w.Begin(w, down)
 	switch {
 	case limit == 0 || !from.None && m.Beyond(from.Key, to, down):
 		w.last = true
-	case m.short.takes(from, to, down, limit):
-		m.short.read(w, from)
+	case m.takesShort(from, to, down, limit):
+		m.short.readShort(w, from)
 	default:
 		w.move(from)
 	}
@@ -125,7 +125,7 @@ func (w *walk) End() {
 	m := w.m
 	w.room.Forget(m.val)
 	w.Walk, w.alive, w.m, w.c, w.spans, w.to, w.some = index.Walk{}, nil, nil, Cursor{}, Spans{}, index.Edge{}, false
-	m.walks.Put(w)
+	par.Put(m.walks, w)
 }
 
 // EachRange reads ranges one by one, on all workers: range i has the entries from lo[i]

@@ -68,7 +68,7 @@ func (m *Mirror[C]) Find(b Batch[C]) (hits int, ok bool) {
 	if m.down.Load() != nil {
 		return 0, false
 	}
-	j := m.jobs.Get()
+	j := par.Get(m.jobs)
 	j.m, j.b, j.next, j.last = m, b, 0, b.N
 	j.hits.Store(0)
 	j.stale.Store(0)
@@ -81,7 +81,7 @@ func (m *Mirror[C]) Find(b Batch[C]) (hits int, ok bool) {
 	hits = int(j.hits.Load())
 	m.note(int(j.stale.Load()), b.N)
 	j.m, j.b = nil, Batch[C]{}
-	m.jobs.Put(j)
+	par.Put(m.jobs, j)
 	return hits, true
 }
 
@@ -136,13 +136,13 @@ func (j *search[C]) Finish(s *flow.Slot[bucket], p int) {
 	}
 	n := s.Bucket.hi - s.Bucket.lo
 	out := arena.As[uint64](s.Out)
-	r := j.m.rooms.Get()
+	r := par.Get(j.m.rooms)
 	vals, found := r.vals[:hi-lo], r.found[:hi-lo]
 	hits, stale := j.m.cpu.GetPlaced(keys, out[lo:hi], out[n+lo:n+hi], vals, found)
 	j.hits.Add(int64(hits))
 	j.stale.Add(int64(stale))
 	j.b.Answer(s.Bucket.lo+lo, vals, found)
-	j.m.rooms.Put(r)
+	par.Put(j.m.rooms, r)
 }
 
 func (j *search[C]) Done(*flow.Slot[bucket]) {}
@@ -166,17 +166,17 @@ func (j *search[C]) Spare() (lo, hi int, ok bool) {
 }
 
 func (j *search[C]) Answer(lo, hi int) {
-	r := j.m.rooms.Get()
+	r := par.Get(j.m.rooms)
 	j.b.Fill(lo, r.keys[:hi-lo])
 	j.answer(lo, r.keys[:hi-lo])
-	j.m.rooms.Put(r)
+	par.Put(j.m.rooms, r)
 }
 
 // answer looks keys up on the CPU alone.
 func (j *search[C]) answer(lo int, keys []C) {
-	r := j.m.rooms.Get()
+	r := par.Get(j.m.rooms)
 	vals, found := r.vals[:len(keys)], r.found[:len(keys)]
 	j.hits.Add(int64(j.m.cpu.GetBatch(keys, vals, found, 1, nil)))
 	j.b.Answer(lo, vals, found)
-	j.m.rooms.Put(r)
+	par.Put(j.m.rooms, r)
 }

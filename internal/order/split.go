@@ -44,14 +44,14 @@ func (b *Buckets[C, P]) Sorted(i int, use func(codes []C, payload []P)) {
 		use(from.codes, from.payload)
 		return
 	}
-	room := b.rooms.Get()
+	room := par.Get(b.rooms)
 	if n := at.size(); len(room.sorted.codes) < n {
 		*room = bucketRoom[C, P]{pairs[C, P]{make([]C, n), make([]P, n)}, pairs[C, P]{make([]C, n), make([]P, n)}}
 	}
 	to := room.sorted.slice(0, at.size())
 	sortSolo(to, from, room.scratch)
 	use(to.codes, to.payload)
-	b.rooms.Put(room)
+	par.Put(b.rooms, room)
 }
 
 // source is where pairs come from: a slice, or a function.

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -30,13 +31,13 @@ func Summarize(src Source, t Type, workers int) Summary {
 		}
 	}
 	if src.Pieces() == 1 { // without an allocation, for many small ranges
-		r := readers.Get()
+		r := par.Get(readers)
 		sums := r.own.sums[:0]
 		r.own = newTally(t.NumberKind)
 		r.own.sums = sums
 		r.read(src, 0, t, &r.own)
 		s := r.own.summary()
-		readers.Put(r)
+		par.Put(readers, r)
 		return s
 	}
 	parts := make([]tally, src.Pieces())

@@ -119,9 +119,9 @@ var readers = par.NewPool[Reader]()
 // each reads all pieces of a source, each into the sink that it is told.
 func each(src Source, t Type, workers int, to func(piece int) sink) {
 	par.Run(workers, src.Pieces(), par.Func(func(p int) {
-		r := readers.Get()
+		r := par.Get(readers)
 		r.read(src, p, t, to(p))
-		readers.Put(r)
+		par.Put(readers, r)
 	}))
 }
 

@@ -132,10 +132,10 @@ func (ix *untyped) Span(lo, hi *cols.Column) (first, end int) {
 	own := ix.h.Open()
 	first, end = 0, own.Len()
 	if lo != nil {
-		first, _ = own.Seek(ix.key.keys(lo).Probe(0))
+		first, _ = own.Engine.Seek(ix.key.keys(lo).Probe(0))
 	}
 	if hi != nil {
-		end = own.After(ix.key.keys(hi).Probe(0))
+		end = own.Engine.After(ix.key.keys(hi).Probe(0))
 	}
 	ix.h.Done(own)
 	return first, max(first, end)
@@ -164,7 +164,7 @@ func (ix *untyped) Sample(ranks []int, keys *cols.Column) {
 	k := ix.key.keys(keys)
 	for i, r := range ranks {
 		own := ix.h.MustAt(r)
-		k.SetProbe(i, own.Key(r))
+		k.SetProbe(i, own.Engine.Key(r))
 		ix.h.Done(own)
 	}
 }
@@ -176,7 +176,7 @@ func (ix *untyped) Duplicates() (n, first int) {
 	last := order.Probe{}
 	for lo := 0; lo < own.Len(); lo += piece {
 		part := k.Slice(0, min(piece, own.Len()-lo))
-		own.CopyKeys(lo, part)
+		own.Engine.CopyKeys(lo, part)
 		for i := range part.Len() {
 			key := part.Probe(i)
 			if lo+i > 0 && ix.h.Key.Compare(last, key) == 0 {
@@ -196,7 +196,7 @@ func (ix *untyped) Duplicates() (n, first int) {
 func (ix *untyped) ends(lo, hi *cols.Column) (from, to order.Probe) {
 	own := ix.h.Open()
 	if n := own.Len(); n > 0 {
-		from, to = own.Key(0), own.Key(n-1)
+		from, to = own.Engine.Key(0), own.Engine.Key(n-1)
 	}
 	ix.h.Done(own)
 	if lo != nil {
