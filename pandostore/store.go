@@ -31,10 +31,10 @@ type tree[K pando.Key, V any] = pando.Tree[K, V]
 // the cause, for good: nobody can know what the disk has. Readers go on. Open finds all
 // that was acknowledged.
 type Store[K pando.Key, V any] struct {
-	*tree[K, V]
-	c    core
-	key  order.Type
-	form index.Form
+	tree[K, V] // not a pointer, else the compiler makes its methods those of a Store that is copied, too
+	c          core
+	key        order.Type
+	form       index.Form
 }
 
 // Open opens the store in a folder, which is made if it is not there. It loads the newest
@@ -61,16 +61,20 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 		return nil, err
 	}
 	s := new(Store[K, V])
+	loaded := false
 	load := func(name, note string) (t target, err error) {
-		if s.tree, err = loadTree[K, V](dir, name, cfg.options(note)); err != nil {
+		from, err := loadTree[K, V](dir, name, cfg.options(note))
+		if err != nil {
 			return t, err
 		}
+		t, loaded = targetOf(&s.tree), true
+		t.h.Take(targetOf(from).h)
 		val := index.ValueTypeOf[V]()
 		s.key, s.form = order.TypeOf[K](), val.Form()
-		return targetOf(s.tree), nil
+		return t, nil
 	}
 	if err := s.c.open(dir, cfg, load); err != nil {
-		if s.tree != nil {
+		if loaded {
 			s.tree.Close()
 		}
 		return nil, translate(dir, err)
