@@ -25,6 +25,9 @@ var builds = [][2]string{{"70", "70"}, {"90", "80"}}
 // compares with the committed text.
 func TestKernelsAreFresh(t *testing.T) {
 	clang := tool.Path(t, "clang-19", "clang-19")
+	for _, read := range []string{"kernels.cu", "builtins.h"} {
+		testdata(t, read) // so that go test knows that the result depends on it
+	}
 	for _, b := range builds {
 		out := filepath.Join(t.TempDir(), "out.ptx")
 		cmd := exec.Command(clang, "-x", "cuda", "--cuda-gpu-arch=sm_"+b[0], "--cuda-device-only", "-nocudainc",

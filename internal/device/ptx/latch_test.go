@@ -20,6 +20,9 @@ import (
 // compares with the committed text.
 func TestLatchesAreFresh(t *testing.T) {
 	clang := tool.Path(t, "clang-19", "clang-19")
+	for _, read := range []string{"latch.cu", "../../kernel/ordered.h"} {
+		testdata(t, read) // so that go test knows that the result depends on it
+	}
 	out := filepath.Join(t.TempDir(), "out.ptx")
 	cmd := exec.Command(clang, "-x", "cuda", "--cuda-gpu-arch=sm_70", "--cuda-device-only", "-nocudainc",
 		"-nocudalib", "--cuda-feature=+ptx70", "-O3", "-S", "latch.cu", "-o", out)
