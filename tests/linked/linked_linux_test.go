@@ -7,13 +7,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/pando-index/pando/internal/seed"
+
+	// What the programs import, so that go test does not take an old result where it has changed.
+	_ "github.com/pando-index/pando/cuda"
+	_ "github.com/pando-index/pando/pandostore"
 )
 
 // mostBytes is the size of a small program at most.
@@ -26,15 +32,24 @@ var gpuOnly = []string{"ebitengine/purego", "libcuda.so.1", ".visible .entry"}
 var storeOnly = []string{"pandostore", "index.(*Columns)", "index.(*Gathering)"}
 
 // build builds a program, in a folder where nothing else is, and returns its path.
-func build(t *testing.T, program string, env ...string) (path string) {
+func build(t *testing.T, program string, flags ...string) (path string) {
+	t.Helper()
+	return buildIn(t, os.Environ(), program, flags...)
+}
+
+func buildIn(t *testing.T, env []string, program string, flags ...string) (path string) {
 	t.Helper()
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no Go here to build a program: ", err)
 	}
+	source := "./testdata/" + program
+	if _, err := os.Stat(filepath.Join(source, "main.go")); err != nil { // go test notes it
+		t.Fatal(err)
+	}
 	path = filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command(tool, "build", "-o", path, "./testdata/"+program)
-	cmd.Env = append(os.Environ(), env...)
+	cmd := exec.Command(tool, slices.Concat([]string{"build", "-o", path}, flags, []string{source})...)
+	cmd.Env = env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, out)
 	}
@@ -87,7 +102,7 @@ func TestStatic(t *testing.T) {
 			if cgo == "CGO_ENABLED=0" && !seed.Long() {
 				t.Skip("the library is compiled once more for this")
 			}
-			path := build(t, "without", cgo)
+			path := buildIn(t, append(os.Environ(), cgo), "without")
 			if asks := dynamic(t, path); len(asks) > 0 {
 				t.Errorf("the program asks for %v", asks)
 			}
@@ -147,5 +162,32 @@ func TestWithDriver(t *testing.T) {
 	out, err := exec.Command(path).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "5 true\n") || strings.Contains(string(out), "import _") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// mostFunctions is the number of functions that the compiler makes of a program of ten
+// lines, at most. Its own are one; the others are instances of our generic functions, and
+// all methods of each generic type that it meets in a type of ours. Every package that uses
+// Pando compiles as many again, after every edit.
+const mostFunctions = 800
+
+func TestFewFunctions(t *testing.T) {
+	compiled := regexp.MustCompile(`be:compilefuncs.*\s(\d+) funcs\s`)
+	for _, program := range []string{"frozen", "tree", "store"} {
+		said := filepath.Join(t.TempDir(), "said") // another file each time, so that the cache has no answer
+		build(t, program, "-gcflags=-bench="+said)
+		text, err := os.ReadFile(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := compiled.FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s: the compiler says\n%s", program, text)
+		}
+		if n, err := strconv.Atoi(string(m[1])); err != nil || n < 100 || n > mostFunctions {
+			t.Errorf("%s: %d functions (%v), want at most %d", program, n, err, mostFunctions)
+		} else {
+			t.Logf("%s: %d functions", program, n)
+		}
 	}
 }
