@@ -14,7 +14,7 @@ TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena 
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
-# What a person runs: two minutes on two cores, and three more where nothing is compiled.
+# What a person runs: two minutes on two cores, and three and a half more where nothing is compiled.
 test:
 	go test ./...
 
