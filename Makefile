@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser parquet vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser parquet clients vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -10,7 +10,7 @@ LIBRARY = . $(shell go list -deps . ./cuda ./pandostore ./pandoserver | sed -n '
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
 TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/files ./internal/flow \
-	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/... ./pandoserver/...
+	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/... ./pandoserver/... ./pandocluster/...
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
@@ -66,7 +66,7 @@ mutants:
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
 	go test -tags noasm ./internal/simd ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
-	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
+	go test -tags nogpu ./cuda ./tests/devices ./tests/kernels ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and
@@ -93,6 +93,12 @@ browser:
 parquet:
 	cd tests/parquet && go test ./...
 
+# Clients of redis with their defaults, which are more modules than the server. Those in
+# JavaScript need node, and npm gets them; without either they are skipped.
+clients:
+	cd tests/clients && { ! command -v npm >/dev/null || (cd node && npm install --silent --no-package-lock --no-audit --no-fund) || echo "npm cannot get the clients in JavaScript: they are skipped"; }
+	cd tests/clients && go test -count=1 ./...
+
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
@@ -100,6 +106,7 @@ vet:
 	cd bench && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
 	cd tests/browser && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
 	cd tests/parquet && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
+	cd tests/clients && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
 
 # Everything that is made from something else.
 generate:
@@ -117,7 +124,7 @@ fresh: generate
 
 # Every fuzz target there is, a minute each.
 fuzz:
-	for p in . ./internal/table ./internal/blob ./tests/files ./pandostore/internal/log ./pandoserver/internal/resp; do \
+	for p in . ./internal/table ./internal/blob ./tests/files ./internal/log ./pandoserver/internal/resp; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
 			go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$p || exit 1; \
 		done; \

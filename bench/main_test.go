@@ -53,7 +53,7 @@ func ownSizes(e *contest.Experiment) bool {
 
 // counts reports whether an experiment counts instead of measuring time.
 func counts(e *contest.Experiment) bool {
-	return slices.Contains([]string{"memory", "tree-memory", "key-entropy", "stops", "waits", "values-memory", "values-waves"}, e.Name)
+	return slices.Contains([]string{"memory", "tree-memory", "key-entropy", "stops", "waits", "values-memory", "values-waves", "cluster-failover"}, e.Name)
 }
 
 func checkReport(t *testing.T, file string, e *contest.Experiment) {

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk"
 	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/log"
 	"github.com/pando-index/pando/internal/mutant"
-	"github.com/pando-index/pando/pandostore/internal/disk"
-	"github.com/pando-index/pando/pandostore/internal/log"
 )
 
 // A checkpoint is a file of Pando's whose name says where the log goes on: the first segment

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk/crash"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/pandostore/internal/disk/crash"
 )
 
 // A crash at any call leaves what was acknowledged, and of what was issued a beginning:

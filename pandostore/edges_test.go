@@ -17,10 +17,10 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk/crash"
 	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/pandostore/internal/disk/crash"
-	"github.com/pando-index/pando/pandostore/internal/log"
+	"github.com/pando-index/pando/internal/log"
 )
 
 // within fails a test whose store is stuck.
@@ -623,7 +623,7 @@ func TestForgedPayload(t *testing.T) {
 	for name, f := range map[string]struct {
 		kind log.FrameKind
 		n    int
-	}{"mixed": {log.Mixed, 5}, "delete": {log.Delete, 1}, "set": {log.Set, 3}, "refused": {log.Refused, 0}, "range": {log.DeleteRange, 1}} {
+	}{"mixed": {log.Mixed, 5}, "delete": {log.Delete, 1}, "set": {log.Set, 3}, "refused": {log.Refused, 0}, "range": {log.DeleteRange, 1}, "records": {log.Records, 1}} {
 		fs := crash.New()
 		s := must[uint64, uint64](t, fs, small)
 		try(t, s.c.log.End(append(s.c.log.Begin(), 1, 1, 1, 1, 1), f.kind, f.n), s.Close())

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk"
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/pandostore/internal/disk"
-	"github.com/pando-index/pando/pandostore/internal/log"
+	"github.com/pando-index/pando/internal/log"
 )
 
 // Errors of a store wrap one of these, or one of package pando's: pando.ErrFile for damage,

@@ -12,8 +12,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk/crash"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/pandostore/internal/disk/crash"
 )
 
 // few is the number of keys of a history.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/pandostore/internal/disk"
-	"github.com/pando-index/pando/pandostore/internal/log"
+	"github.com/pando-index/pando/internal/disk"
+	"github.com/pando-index/pando/internal/log"
 )
 
 // Info is what is in the folder of a store.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/pandostore/internal/disk/crash"
+	"github.com/pando-index/pando/internal/disk/crash"
 )
 
 // keyspace is the number of keys that tests use.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/pandostore/internal/log"
+	"github.com/pando-index/pando/internal/log"
 )
 
 // Option changes how a store writes, and what its tree is.

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/log"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/pandostore/internal/disk"
-	"github.com/pando-index/pando/pandostore/internal/log"
 )
 
 // recovery brings a store back: the newest checkpoint, and the log behind it.
@@ -39,6 +39,7 @@ type recovery struct {
 	info    log.Info
 	scans   []log.Scan
 	last    int             // which of them is the last that was written to
+	start   log.Start       // where the log goes on
 	whole   map[uint64]bool // batches that have a commit
 	refused []refusal       // in order, none of which touch
 
@@ -79,18 +80,7 @@ func (r *recovery) run() (start log.Start, info log.Info, err error) {
 	}
 	r.found.LogTime = time.Since(begun)
 	r.advance(r.progress.Total - r.progress.Done) // segments that nothing was written to are read once
-	start = r.startAt(r.last)
-	if r.last > 0 && r.scans[r.last].Frames == 0 {
-		before := r.startAt(r.last - 1)
-		start.Before = &before
-	}
-	return start, r.info, nil
-}
-
-// startAt returns where a segment ends.
-func (r *recovery) startAt(i int) log.Start {
-	end := r.scans[i]
-	return log.Start{Segment: r.segments[i], Offset: end.End, Next: r.next, Durable: end.Durable, Torn: end.Torn}
+	return r.start, r.info, nil
 }
 
 // look finds out what is in the folder, and takes the newest checkpoint.
@@ -337,12 +327,16 @@ func (r *recovery) suits() error {
 	return nil
 }
 
+// mostAtOnce is how many segments are in memory to be checked: a quarter of a GiB, and as much
+// as disks give.
+const mostAtOnce = 4
+
 // check reads all segments, several at once, and finds the end of the log.
 func (r *recovery) check() error {
 	r.scans = make([]log.Scan, len(r.segments))
 	r.whole = map[uint64]bool{}
 	errs := make([]error, len(r.segments))
-	par.Run(runtime.GOMAXPROCS(0), len(r.segments), par.Func(func(i int) { r.scans[i], errs[i] = r.checkOne(r.segments[i]) }))
+	par.Run(min(runtime.GOMAXPROCS(0), mostAtOnce), len(r.segments), par.Func(func(i int) { r.scans[i], errs[i] = r.checkOne(r.segments[i]) }))
 	if err := r.connect(errs); err != nil {
 		return err
 	}
@@ -403,40 +397,12 @@ func (r *recovery) addRefused(f *log.Frame, segment uint64) error {
 	return nil
 }
 
-const goesOn = "the log ends here, and goes on in the next segment"
-
-// connect compares the segments with each other: each but the last that was written to
-// ends in a seal, and the next goes on with the next number. Behind the last there is
-// nothing but headers and zeros.
-func (r *recovery) connect(errs []error) error {
-	next := r.next
-	for i, s := range r.scans {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		if s.Frames > 0 && s.First != next {
-			return &log.Bad{Name: log.Name(r.segments[i]), Offset: int64(s.End), Why: fmt.Sprintf("it begins with operation %d, and %d was to come", s.First, next)}
-		}
-		if s.Frames > 0 {
-			next = s.Next
-		}
-		if r.last = i; s.Sealed {
-			if i+1 == len(r.scans) {
-				return &log.Bad{Name: log.Name(r.segments[i] + 1), Why: "this part of the log is missing"}
-			}
-			continue
-		}
-		for j := i + 1; j < len(r.scans); j++ {
-			if errs[j] != nil {
-				return errs[j]
-			}
-			if r.scans[j].Frames > 0 || r.scans[j].Torn > 0 {
-				return &log.Bad{Name: log.Name(r.segments[i]), Offset: s.End, Why: goesOn}
-			}
-		}
-		break
+// connect compares the segments with each other, and finds the last that was written to.
+func (r *recovery) connect(errs []error) (err error) {
+	if r.last, r.start, err = log.Connect(r.segments, r.scans, errs, r.next); err != nil {
+		return err
 	}
-	r.next = next
+	r.next = r.start.Next
 	r.scans = r.scans[:r.last+1]
 	end := r.scans[r.last]
 	r.found.Segments, r.found.Torn, r.found.Clean = r.last+1, end.Torn, end.Closed
@@ -514,6 +480,8 @@ func wellFormed(f *log.Frame) string {
 		return "half a range"
 	case f.Kind == log.DeleteRange && f.Count != 2:
 		return fmt.Sprintf("a range has %d ends", f.Count)
+	case f.Kind == log.Records:
+		return "a frame of a cluster's log"
 	case f.Kind == log.Refused && len(f.Payload)%16 != 0:
 		return "a frame of refused operations has an odd length"
 	}
@@ -586,14 +554,16 @@ func (p *replayer) change(f *log.Frame) error {
 	if err != nil {
 		return p.bad(f, "%v", err)
 	}
-	switch {
+	switch refused := p.someRefused(f); {
+	case refused && f.Kind == log.DeleteRange:
+		return nil
 	case f.Kind == log.DeleteRange:
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.tree.deleteRange(b.Keys)
-		return nil
-	case p.someRefused(f):
+		_, err := p.tree.deleteRange(b.Keys)
+		return err
+	case refused:
 		p.addAccepted(f, &b)
 	case f.Count >= alone:
 		if err := p.flush(); err != nil {

@@ -5,11 +5,11 @@ import (
 	"reflect"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/disk"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/pandostore/internal/disk"
 )
 
 // untyped is a store whose types are known at run time only, for the command.

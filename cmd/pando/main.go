@@ -119,7 +119,7 @@ func newRoot() *cobra.Command {
 	add(groupFiles, newBuild(), newInfo(), newVerify(), newView())
 	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin(),
 		newSum(), newStats(), newHistogram())
-	add(groupStore, newStore(), newServe())
+	add(groupStore, newStore(), newServe(), newCluster())
 	add(groupTry, newGen(), newBench(), newDemo(), newDevices())
 	root.AddCommand(newVersion())
 	root.AddCommand(topics()...)

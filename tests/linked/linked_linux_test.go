@@ -25,6 +25,9 @@ var gpuOnly = []string{"ebitengine/purego", "libcuda.so.1", ".visible .entry"}
 // What is in a program that imports package pandostore, and in no other.
 var storeOnly = []string{"pandostore", "index.(*Columns)", "index.(*Gathering)"}
 
+// What is in a program that imports package pandocluster, and in no other.
+var clusterOnly = []string{"hashicorp/raft", "pandocluster"}
+
 // build builds a program, in a folder where nothing else is, and returns its path.
 func build(t *testing.T, program string, env ...string) (path string) {
 	t.Helper()
@@ -95,7 +98,7 @@ func TestStatic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range slices.Concat(gpuOnly, storeOnly) {
+			for _, s := range slices.Concat(gpuOnly, storeOnly, clusterOnly) {
 				if bytes.Contains(text, []byte(s)) {
 					t.Errorf("the program has %q in it", s)
 				}
@@ -122,7 +125,7 @@ func TestWithStore(t *testing.T) {
 			t.Errorf("the program does not have %q in it", s)
 		}
 	}
-	for _, s := range gpuOnly {
+	for _, s := range slices.Concat(gpuOnly, clusterOnly) {
 		if bytes.Contains(text, []byte(s)) {
 			t.Errorf("the program has %q in it", s)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,8 @@ import (
 // part is what package mutant can leave out.
 type part struct{ name, what string }
 
-// packages are what has parts that can be left out, with the tests that are to notice.
+// packages are what has parts that can be left out, with the tests that are to notice those that
+// have none of their own in the table of soonest.
 var packages = []struct {
 	name, tests string
 	parts       []part
@@ -31,6 +33,7 @@ var packages = []struct {
 		{"epoch: two generations", "to let two generations pass before memory is used again"},
 		{"epoch: newest snapshot", "to keep a value that the newest snapshot has"},
 		{"epoch: older snapshot", "to hand a reference to an older snapshot that has it"},
+		{"epoch: held", "to let a generation go on while a reader holds the one before"},
 	}},
 	{"internal/bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
@@ -43,6 +46,8 @@ var packages = []struct {
 		{"preserve", "to keep a leaf's state for a snapshot"},
 		{"kept lines", "the look whether a line is kept before it is changed"},
 		{"kept lines' version", "the look at a leaf's word after its lines were put together with kept ones"},
+		{"older snapshot's states", "to take over the states of a leaf from snapshots that are being closed before more of it is kept"},
+		{"oldest states first", "to hand over the states of older snapshots first where several are being closed"},
 		{"dead", "the look whether a leaf is dead"},
 		{"lock", "to lock a leaf before its lines are stored"},
 		{"word last", "to store a leaf's word after its lines"},
@@ -82,6 +87,7 @@ var packages = []struct {
 		{"blob: tags first", "to change the tags of slots before the epoch that they begin at"},
 		{"blob: close waits", "to wait in Close for values that are being copied"},
 		{"blob: refund", "to take back what counts against a limit when a value was not put"},
+		{"blob: plausible", "the look whether a word claims to be longer than any value is"},
 		{"blob: stashes out", "to take free slots of slabs that are emptied from those who have them at hand"},
 		{"blob: unlisted while emptied", "to take a slab that is emptied off the list of those with free slots"},
 	}},
@@ -91,7 +97,9 @@ var packages = []struct {
 		{"live: generation after the copy", "to look at the generation after the bytes of a value were copied, and not before alone"},
 		{"live: moved by compare-and-swap", "to put the place of a moved value into the tree only where it has the old one"},
 		{"live: box read", "to doubt what an update was told only where it has read a box"},
+		{"live: close waits", "to wait in Close for values that changes have taken out and return"},
 		{"live: value told", "to ask an update's function again where its key has changed"},
+		{"live: still in its generation", "to look at a value again where its word may have been used again"},
 	}},
 	{"pandostore", "CrashA|Memory|Histories|Faults|LongRange", []part{
 		{"store: folder", "to sync the folder before what it names is relied on"},
@@ -107,13 +115,112 @@ var packages = []struct {
 		{"store: range in one frame", "to log both ends of a range in one frame"},
 		{"store: refused", "to log what the tree has refused"},
 		{"store: evaluated behind all", "to ask an update's function when all before is in the tree"},
+		{"store: synced by itself", "to sync the log now and then, where nobody asks for it"},
 		{"store: order of groups", "to put groups into the tree in their order"},
 	}},
-	{"pandostore/internal/log", "Moved|Torn", []part{
+	{"internal/log", "Moved|Torn", []part{
 		{"store: seed", "to seed checksums with the place of a frame"},
 		{"store: damage before the end", "the look whether a frame that is not whole was durable"},
 	}},
-	{"pandoserver", "EachOther|Batches|Scan", []part{
+	{"pandocluster/internal/raftlog", "Crash$|Missing", []part{
+		{"raftlog: vote synced", "to sync a vote before it is answered"},
+		{"raftlog: entries synced", "to sync entries before they are acknowledged"},
+		{"raftlog: moved synced", "to sync what has moved before its segment is removed"},
+		{"raftlog: oldest segment noted", "to say which segments must be there"},
+	}},
+	{"pandocluster/internal/planner", "Promises|Incremental|Heal", []part{
+		{"planner: majority", "the look whether those that are left are a majority"},
+		{"planner: racks", "the look where the other replicas are"},
+		{"planner: repair first", "to move nothing for balance while a repair waits"},
+		{"planner: transfers", "the bound of what a node receives at once"},
+		{"planner: ready", "to give a vote only to who has caught up"},
+		{"planner: no further than even", "to move nothing that would be moved back"},
+		{"planner: ranges of a node", "to look at a node's ranges again when it has changed"},
+	}},
+	{"pandocluster/internal/ca", "", []part{
+		{"ca: cluster", "the look at the id of the cluster"},
+		{"ca: authority", "the look at who has signed"},
+		{"ca: open key", "to refuse keys that others can read"},
+		{"ca: one at a time", "to keep others from making certificates meanwhile"},
+		{"ca: retired in use", "the look whether a certificate is of an authority that is to go"},
+	}},
+	{"pandocluster/internal/link", "", []part{
+		{"link: handshake ends", "the time limit of strangers"},
+		{"link: quiet", "to give up connections that say nothing"},
+		{"link: right node", "the look whether it is the node that was called"},
+		{"link: bounds", "the bounds of what a node sends"},
+		{"link: removed", "the look whether a node was removed"},
+		{"link: looks again", "the same while a connection lasts"},
+		{"link: strangers make room", "to close a stranger's connection where there are too many"},
+	}},
+	{"pandocluster/internal/machine", "Retry|Split|Equal|Counted", []part{
+		{"cluster: the oldest change waits for none", "to do the change for which all others wait to be acked"},
+		{"cluster: what is held by the silent makes room", "to forget what a session holds that is silent for long"},
+		{"cluster: results are bounded", "to keep no more results than a snapshot can have"},
+		{"cluster: what is not known ends a node", "to end where an entry is of a kind that another version knows"},
+		{"cluster: counted beside others", "to count a range again where other ranges' keys have come meanwhile"},
+		{"cluster: a retry is applied once", "to answer a retry with the first result"},
+		{"cluster: sessions in snapshots", "to keep sessions in snapshots"},
+		{"cluster: a split cuts the bounds", "to cut the bounds of a range that has given keys away"},
+		{"cluster: no change is half in a backup", "to take turns with changes when a range is exported"},
+	}},
+	{"pandocluster/internal/consensus", "", []part{
+		{"cluster: as old as what is applied", "to count the age of a read from what is applied"},
+		{"cluster: keys of a child's child", "to know a range of long ago by its children"},
+		{"cluster: raft hears others beside a snapshot", "to receive a snapshot before raft reads it, and hears nobody"},
+		{"cluster: snapshot synced", "to sync a snapshot before the log is cut"},
+		{"cluster: close waits", "to end what waits in raft's queues"},
+		{"cluster: read by the index", "to ask a majority who leads before a read"},
+		{"cluster: what is committed, not what is applied", "to count what is committed before a read"},
+		{"cluster: answers to this read", "the look whether answers are to what was asked for this read"},
+		{"cluster: read when applied", "to read when what was acknowledged is applied"},
+		{"cluster: a child's snapshot first", "to make durable with what a new range begins before its parent gives it up"},
+		{"cluster: a leader's first read waits", "to wait, as a new leader, for what was committed before"},
+		{"cluster: keys are one range's", "the look whether another range has the keys yet"},
+		{"cluster: snapshots in use are kept", "to keep a snapshot that is being read"},
+		{"cluster: a log before the snapshot is void", "to remove a log that ends before the snapshot, or is another's"},
+		{"cluster: entries behind a snapshot stay", "to keep entries behind a snapshot of what is there"},
+		{"cluster: the entry before the log", "to know the entry that the log begins behind by the snapshot"},
+		{"cluster: no way back to a snapshot", "to take no snapshot of what was applied long ago"},
+		{"cluster: one snapshot at a time", "to install no snapshot beside another"},
+		{"cluster: only what was not committed is cut", "the look what a log has where it is to be cut"},
+		{"cluster: keys that are another's stay", "the look whose a child's keys are before they go"},
+		{"cluster: a snapshot's sync fails for good", "to end where a snapshot could not be synced"},
+		{"cluster: a vote is one write", "to write the term of a vote together with its candidate"},
+		{"cluster: a snapshot's last entry may be none of the machine's", "to wait for no entry that the machine never gets"},
+	}},
+	{"pandocluster", "Left|MemberNumbers|Busy|Removed|CaughtUp|Half|CloseBesideStart", []part{
+		{"cluster: numbers of members by term", "to number members by the term of who adds them"},
+		{"cluster: half a founder", "to forget what a node that was to found another cluster has begun"},
+		{"cluster: close beside starts", "to wait, when a node is closed, for replicas that are about to start"},
+		{"cluster: another member has caught up", "to ask a member how far it is, and not whoever is there"},
+		{"cluster: removed under one leader", "the look whether one leader has seen a removal and committed it"},
+		{"cluster: members as they were seen", "the look whether members are those by which a step was chosen"},
+		{"cluster: busy is not done", "to take no range for done that had too much under way"},
+		{"cluster: left and forgotten", "to note that a replica has left its range"},
+		{"cluster: removals are kept", "to remember over a restart which nodes were removed"},
+		{"cluster: a backup has what was acknowledged", "to wait, before a range is exported, for what was acknowledged"},
+		{"cluster: a backup is checked first", "to check all files of a backup before anything is restored"},
+		{"cluster: a bad backup is removed", "to remove what is there of a backup that fails"},
+	}},
+	{"internal/password", "", []part{
+		{"password: compared", "the look whether a password is the right one"},
+	}},
+	{"pandoserver/pandohttp", "Bod|Connections", []part{
+		{"http: body bound", "to bound a body when it is unpacked, too"},
+		{"http: bodies that are kept", "to count a body that is in memory as a whole"},
+		{"http: connections of a host", "to let one in where a host has most of the connections"},
+	}},
+	{"pandoserver", "EachOther|Batches|Scan|OfUsers|Passwords|ToOthers|Strangers|Handshakes|RepliesOf|Together|Logins", []part{
+		{"password: compared", "the look whether a password is the right one"},
+		{"server: both ends of a range", "the look whether the upper end of a range is the user's, too"},
+		{"server: loopback", "the look whether other machines can reach an address, and who is let in"},
+		{"server: a record at a time", "to read no more than a record of TLS while its client is unknown"},
+		{"server: long handshakes", "to end a handshake that has too many bytes"},
+		{"server: long messages of TLS", "to read no long messages of TLS itself behind a handshake"},
+		{"server: logins are bounded", "to refuse logins where very many passwords wait to be looked at"},
+		{"server: replies of a transaction", "to end a transaction whose replies are too long"},
+		{"server: commands together", "to do commands of one read in parts where they are very many"},
 		{"server: transaction alone", "to keep other changes away from a transaction"},
 		{"server: changes are shared", "to keep transactions away from a change"},
 		{"server: several keys together", "to keep commands apart that change the same several keys"},
@@ -123,13 +230,22 @@ var packages = []struct {
 	}},
 }
 
+// TestMutants tries parts beside each other: a package's tests are compiled once, and run once for
+// each part.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages {
 		t.Run(strings.TrimPrefix(p.name, "internal/"), func(t *testing.T) {
-			binary := build(t, p.name, "-tags", "stalls,mutants")
-			limit := whole(t, binary, p.tests)
+			t.Parallel()
+			binary := filepath.Join(t.TempDir(), filepath.Base(p.name)+".test")
+			command(t, "go", "test", "-c", "-o", binary, "-tags", "stalls,mutants", module+p.name)
+			named := soonest[p.name]
+			all := whole(t, binary, p.tests, named, p.parts)
 			for _, part := range p.parts {
-				judge(t, limit, binary, p.tests, part, "PANDO_MUTANT="+part.name)
+				t.Run(part.name, func(t *testing.T) {
+					t.Parallel()
+					judge(t, all[named[part.name]], binary, part, "PANDO_MUTANT="+part.name)
+				})
 			}
 		})
 	}
@@ -159,19 +275,33 @@ func TestAssembly(t *testing.T) {
 	if len(simd.Paths()) == 1 {
 		t.Skip("this processor does not run it")
 	}
-	const tests = "Quick|Beside|Read|Write|Snapshot|Merge"
+	t.Parallel()
 	generator := filepath.Join(t.TempDir(), "generator")
 	command(t, "go", "build", "-C", simdDir+"/_gen", "-o", generator, ".")
-	all := generate(t, generator, "")
-	limit := whole(t, build(t, "internal/bplus", all), tests)
-	whole(t, build(t, "tests/linearizable", all), "")
+	flag := generate(t, generator, "")
+	o := compile(t, flag, "internal/bplus")
+	named := soonest["assembly"]
+	all := whole(t, link(t, o, flag), "Quick|Beside|Read|Write|Snapshot|Merge", named, assembly)
+	t.Run("linearizable", func(t *testing.T) {
+		t.Parallel()
+		binary := filepath.Join(t.TempDir(), "linearizable.test")
+		command(t, "go", "test", "-c", "-o", binary, flag, module+"tests/linearizable")
+		if out, failed := try(t, 5*time.Minute, binary, "."); failed {
+			t.Errorf("tests fail with all parts there:\n%s", out)
+		}
+	})
 	for _, part := range assembly {
-		binary := build(t, "internal/bplus", generate(t, generator, part.name))
-		judge(t, limit, binary, tests, part)
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			judge(t, all[named[part.name]], link(t, o, generate(t, generator, part.name)), part)
+		})
 	}
 }
 
-const simdDir = "../../internal/simd"
+const (
+	module  = "github.com/pando-index/pando/"
+	simdDir = "../../internal/simd"
+)
 
 // generate generates assembly that holds goroutines up, without a part, or with all of them if
 // part is empty. It returns the flag that has it compiled in the place of what is there.
@@ -200,55 +330,145 @@ func generate(t *testing.T, generator, part string) string {
 	return "-overlay=" + file
 }
 
-// build builds the tests of a package.
-func build(t *testing.T, name string, flags ...string) (binary string) {
+// objects is what the tests of a package are linked from.
+type objects struct {
+	main  string            // the file of their package main
+	files map[string]string // by import path
+}
+
+// compile compiles the tests of a package and all that they import.
+func compile(t *testing.T, flag, name string) (o objects) {
 	t.Helper()
-	binary = filepath.Join(t.TempDir(), filepath.Base(name)+".test")
-	args := append([]string{"test", "-c", "-o", binary}, flags...)
-	command(t, "go", append(args, "github.com/pando-index/pando/"+name)...)
+	o.files = map[string]string{}
+	path, plain := module+name, map[string]string{}
+	for l := range strings.Lines(command(t, "go", "list", "-export", flag, "-deps", "-test", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}", path)) {
+		of, file, ok := strings.Cut(strings.TrimSpace(l), "=")
+		if !ok {
+			continue
+		}
+		if of == path+".test" {
+			o.main = file
+		} else if of, forTests := strings.CutSuffix(of, " ["+path+".test]"); forTests {
+			o.files[of] = file
+		} else {
+			plain[of] = file
+		}
+	}
+	for of, file := range plain {
+		if _, ok := o.files[of]; !ok {
+			o.files[of] = file
+		}
+	}
+	return o
+}
+
+// link links tests with package simd as a flag has it compiled. What imports the package is not compiled
+// again, since its Go code is the same: that takes a tenth of the time.
+func link(t *testing.T, o objects, flag string) (binary string) {
+	t.Helper()
+	var config strings.Builder
+	for of, file := range o.files {
+		if of == module+"internal/simd" {
+			file = strings.TrimSpace(command(t, "go", "list", "-export", flag, "-f", "{{.Export}}", of))
+		}
+		fmt.Fprintf(&config, "packagefile %s=%s\n", of, file)
+	}
+	dir := t.TempDir()
+	file, binary := filepath.Join(dir, "importcfg"), filepath.Join(dir, "program.test")
+	if err := os.WriteFile(file, []byte(config.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "go", "tool", "link", "-importcfg", file, "-o", binary, o.main)
 	return binary
 }
 
-func command(t *testing.T, name string, args ...string) {
+// command runs a command and returns what it prints.
+func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	run := exec.Command(name, args...)
+	var errs strings.Builder
+	run.Stderr = &errs
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, errs.String())
 	}
+	return string(out)
 }
 
-// whole demands that tests pass with all parts there. It returns how long to wait for them
-// where one is not.
-func whole(t *testing.T, binary, tests string) (limit time.Duration) {
+// asked is a pattern of tests, and how long to wait for them where a part is left out.
+type asked struct {
+	pattern string
+	limit   time.Duration
+}
+
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([\d.]+)s\)`)
+
+// whole demands that tests pass with all parts there: those that are named, and those of a pattern if
+// some part has none. It returns what to run where a part is not, by the names of tests, and by "" for
+// those of the pattern.
+func whole(t *testing.T, binary, tests string, named map[string]string, parts []part) map[string]asked {
 	t.Helper()
+	var patterns []string
+	left := maps.Clone(named)
+	for _, p := range parts {
+		if test := named[p.name]; test != "" {
+			patterns = append(patterns, "^"+test+"$")
+			delete(left, p.name)
+		} else {
+			patterns = append(patterns, tests)
+		}
+	}
+	for name := range left {
+		t.Errorf("%s is in the table of tests, and no part", name)
+	}
 	begin := time.Now()
-	if out, failed := try(t, 5*time.Minute, binary, tests); failed {
+	out, failed := try(t, 5*time.Minute, binary, strings.Join(patterns, "|"))
+	if failed {
 		t.Fatalf("tests fail with all parts there:\n%s", out)
 	}
-	return max(15*time.Second, 3*time.Since(begin))
-}
-
-// judge demands that tests fail without a part.
-func judge(t *testing.T, limit time.Duration, binary, tests string, p part, env ...string) {
-	t.Helper()
-	out, failed := try(t, limit, binary, tests, env...)
-	if !failed {
-		t.Errorf("%s: without %s no test fails", p.name, p.what)
-		return
+	l := map[string]asked{"": {tests, max(15*time.Second, 3*time.Since(begin))}}
+	for _, m := range passed.FindAllStringSubmatch(out, -1) {
+		takes, err := time.ParseDuration(m[2] + "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l[m[1]] = asked{"^" + m[1] + "$", max(15*time.Second, 3*takes)}
 	}
-	t.Logf("%-34s %s", p.name, culprits(out))
+	for name, test := range named {
+		if _, ok := l[test]; !ok {
+			t.Errorf("%s: there is no test %s", name, test)
+		}
+	}
+	return l
 }
 
-// try runs tests of the protocol, as many as in a long run, until one fails.
+// tries is how often a test is run that does not fail, since most of them wait for chance.
+const tries = 10
+
+// judge demands that a test fails without a part.
+func judge(t *testing.T, a asked, binary string, p part, env ...string) {
+	t.Helper()
+	begin := time.Now()
+	for range tries {
+		if out, failed := try(t, a.limit, binary, a.pattern, env...); failed {
+			t.Logf("%s, %.1f s", culprits(out), time.Since(begin).Seconds())
+			return
+		}
+	}
+	t.Errorf("without %s %s does not fail", p.what, a.pattern)
+}
+
+// try runs tests by a pattern of their names, as much of them as in a long run, until one fails.
 func try(t *testing.T, limit time.Duration, binary, tests string, env ...string) (out string, failed bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit+30*time.Second) // in assembly the tests' own limit may not be seen
 	defer cancel()
-	run := exec.CommandContext(ctx, binary, "-test.failfast", "-test.timeout="+limit.String(), "-test.run", tests)
+	run := exec.CommandContext(ctx, binary, "-test.v", "-test.failfast", "-test.timeout="+limit.String(), "-test.run", tests)
 	run.Env = append(append(os.Environ(), "PANDO_LONG=1"), env...)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
 	if ctx.Err() != nil {
-		all = append(all, "does not end, in assembly"...)
+		all = append(all, "\ndoes not end, in assembly"...)
 	}
 	return string(all), err != nil
 }
