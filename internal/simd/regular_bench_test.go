@@ -66,11 +66,6 @@ func benchRegular[C Code](b *testing.B) {
 				return hits
 			}})
 		}
-		contenders = append(contenders, contender[C]{fmt.Sprintf("%d%%-full-alone", percent), 8192, func(keys, vals []C, found []bool) int {
-			r := *full
-			r.Distance = RegularDistance
-			return getAlone(&r, keys, vals, found, again) // what lock and version take: against this distance
-		}})
 		contenders = append(contenders, contender[C]{fmt.Sprintf("%d%%-full-single", percent), 256, func(keys, _ []C, _ []bool) int { return oneByOneRegular(full, keys, all) }})
 	}
 	race(b, all, contenders, rng)

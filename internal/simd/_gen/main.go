@@ -12,7 +12,7 @@ import (
 
 func main() {
 	name := flag.String("isa", "", "avx2 or avx512")
-	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract, packed, regular, alone or vector")
+	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract, packed, regular or vector")
 	flag.Parse()
 	var isa vectors
 	switch *name {
@@ -41,12 +41,10 @@ func main() {
 		extracts()
 	case "regular":
 		regulars(isa)
-	case "alone":
-		regularsAlone(isa)
 	case "vector":
 		vectorOps(isa)
 	default:
-		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract, packed, regular, alone or vector", *part)
+		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract, packed, regular or vector", *part)
 	}
 	checkParts()
 	Generate()

@@ -33,7 +33,7 @@ func regulars(isa vectors) {
 	for _, w := range []width{32, 64} {
 		regularSeek(isa, w)
 		regularPlace(isa, w)
-		regularGet(isa, w, "get")
+		regularGet(isa, w)
 		regularPut(isa, w)
 		if isa.name() == "AVX2" {
 			regularPack(w)
@@ -55,7 +55,6 @@ type regular struct {
 	root   Mem
 	height Mem
 	writes bool // the leaf will be changed
-	alone  bool // nobody changes the tree: no look at the word
 }
 
 func (w width) pilot() int { return offSeps + 64*w.bytes() }         // bytes of a pilot; offset of an upper node's references

@@ -170,11 +170,9 @@ func (r *regular) atSeps(q query, level GPVirtual, at ring) {
 func (r *regular) atPilot(_ GPVirtual, q query, at ring) {
 	pilot := GP64()
 	MOVQ(at.node, pilot)
-	if !r.alone {
-		word := GP64()
-		MOVQ(Mem{Base: pilot, Disp: offWord}, word)
-		MOVQ(word, at.word)
-	}
+	word := GP64()
+	MOVQ(Mem{Base: pilot, Disp: offWord}, word)
+	MOVQ(word, at.word)
 	part := r.part(q, pilot)
 	ORQ(part, at.place)
 	PREFETCHT1(r.seps(pilot, part))
@@ -212,30 +210,17 @@ func regularPlace(isa vectors, w width) {
 	finish()
 }
 
-// regularsAlone emits the searches that a benchmark compares with those of a tree that
-// changes.
-func regularsAlone(isa vectors) {
-	for _, w := range []width{32, 64} {
-		regularGet(isa, w, "getAlone")
-	}
-}
-
-// regularGet emits the search of a batch. The name is "get", or "getAlone" for a
-// tree that nobody changes, to measure what the looks at the word take.
-func regularGet(isa vectors, w width, name string) {
-	r := beginRegular(isa, w, name, 0,
+// regularGet emits the search of a batch.
+func regularGet(isa vectors, w width) {
+	r := beginRegular(isa, w, "get", 0,
 		"func(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top, distance int) (hits, repeat int)",
 		"Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.")
-	r.alone = name == "getAlone"
 	hits, repeat := GP64(), AllocLocal(8)
 	XORL(hits.As32(), hits.As32())
 	MOVQ(hits, repeat)
 	r.staircase(r.atPilot, func(_ GPVirtual, q query, at ring) {
 		_, part, c, line := r.atPilotSeps(q, at)
 		MOVQ(line, at.place)
-		if r.alone {
-			return
-		}
 		LEAQ(Mem{Base: part, Index: c, Scale: 4}, part)
 		SHRL(Imm(8), part.As32()) // 1 if the key is above the leaf: as if it were locked
 		ORQ(part, at.word)
@@ -253,11 +238,9 @@ func regularGet(isa vectors, w width, name string) {
 // everything else of the leaf.
 func (r *regular) atPairs(i GPVirtual, q query, at ring, hits GPVirtual, repeat Mem) {
 	word, line, pilot := GP64(), GP64(), GP64()
-	if !r.alone {
-		MOVQ(at.word, word)
-		TESTL(U32(wordUnread), word.As32())
-		JNE(LabelRef("again"))
-	}
+	MOVQ(at.word, word)
+	TESTL(U32(wordUnread), word.As32())
+	JNE(LabelRef("again"))
 	MOVQ(at.place, line)
 	slot, yes, val := GP64(), GP64(), GP64()
 	r.isa.equalHalf(r.w, r.c, q, Mem{Base: line}, slot)
@@ -272,11 +255,9 @@ func (r *regular) atPairs(i GPVirtual, q query, at ring, hits GPVirtual, repeat 
 	} else {
 		MOVQ(pair, val)
 	}
-	if !r.alone {
-		MOVQ(at.node, pilot)
-		CMPQ(word, Mem{Base: pilot, Disp: offWord})
-		JNE(LabelRef("again"))
-	}
+	MOVQ(at.node, pilot)
+	CMPQ(word, Mem{Base: pilot, Disp: offWord})
+	JNE(LabelRef("again"))
 	mask := GP64()
 	MOVQ(yes, mask)
 	NEGQ(mask)
@@ -292,9 +273,6 @@ func (r *regular) atPairs(i GPVirtual, q query, at ring, hits GPVirtual, repeat 
 	TESTQ(found, found)
 	JE(LabelRef("leaf2Done"))
 	MOVB(yes.As8(), Mem{Base: found, Index: i, Scale: 1})
-	if r.alone {
-		return
-	}
 	JMP(LabelRef("leaf2Done"))
 
 	Label("again")
