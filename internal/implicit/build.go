@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
@@ -61,7 +62,7 @@ func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
 	switch {
 	case stopped.Load():
 		t.Release()
-		return nil, layout.ErrStopped
+		return nil, op.ErrStopped
 	case unsorted.Load():
 		t.Release()
 		return nil, layout.ErrUnsorted

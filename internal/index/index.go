@@ -16,9 +16,9 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/partial"
 )
 
 // Config says how an index is built and where it runs.
@@ -103,7 +103,7 @@ func Build(keys order.Keys, key KeyType, vals Column, val *ValueType, cfg Config
 // complete makes an index of an engine that was built, or of the error why it was
 // not. vals are those that it does not hold.
 func complete(ix *Index, built built, err error, vals Column, cfg Config) (*Index, error) {
-	if errors.Is(err, layout.ErrStopped) || errors.Is(err, partial.ErrStopped) {
+	if errors.Is(err, op.ErrStopped) {
 		err = cfg.stopped()
 	}
 	if err != nil {

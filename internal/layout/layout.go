@@ -46,8 +46,6 @@ const (
 var (
 	// ErrUnsorted is the error for keys that are not in order.
 	ErrUnsorted = errors.New("keys are not sorted")
-	// ErrStopped is the error of a build that was stopped on its way.
-	ErrStopped = errors.New("stopped")
 	// ErrTooLarge is the error for more keys than a layout can tell apart.
 	ErrTooLarge = errors.New("too many keys for one tree")
 	// ErrTooLong is the error for strings that are too long for a layout.
@@ -64,7 +62,7 @@ type Config struct {
 	Workers int         // goroutines that build; 0 for one per core
 	// Stop reports whether to give up, and once it does, goes on to; nil never does.
 	// It is asked every few milliseconds, on all workers. Building then gives
-	// ErrStopped and leaves nothing behind.
+	// op.ErrStopped and leaves nothing behind.
 	Stop func() bool
 }
 

@@ -1,5 +1,5 @@
-// Package op names what trees that change have in common for their callers: the
-// kinds of operations in a batch, and the errors of a change.
+// Package op names what trees have in common for their callers: the kinds of operations
+// in a batch, and the errors of a build and of a change.
 package op
 
 import "errors"
@@ -16,6 +16,8 @@ const (
 var (
 	// ErrLimit says that a change needs more memory than the tree may have.
 	ErrLimit = errors.New("over the memory limit")
+	// ErrStopped says that a build, or the sorting before it, was stopped on its way.
+	ErrStopped = errors.New("stopped")
 	// ErrClosed says that the tree was closed.
 	ErrClosed = errors.New("tree is closed")
 )

@@ -1,7 +1,6 @@
 package partial
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
@@ -25,7 +25,7 @@ const fewKeys = 4 << 10
 func Order(keys []string, workers int) ([]int, error) { return OrderUntil(keys, workers, nil) }
 
 // OrderUntil is Order that gives up when stop returns true, as order.SortUntil does, and
-// then returns ErrStopped.
+// then returns op.ErrStopped.
 func OrderUntil(keys []string, workers int, stop func() bool) ([]int, error) {
 	workers = par.Workers(workers)
 	if Sorted(keys, workers) {
@@ -99,7 +99,7 @@ func byPartials(keys []string, workers int, stop func() bool) ([]int, error) {
 	s.sort(rows, 0)
 	round.Release()
 	if s.stopped() {
-		return nil, ErrStopped
+		return nil, op.ErrStopped
 	}
 	out := make([]int, n)
 	for i, r := range rows {
@@ -142,9 +142,6 @@ type sorter struct {
 
 	stop func() bool // nil never stops
 }
-
-// ErrStopped is the error of an order that was given up.
-var ErrStopped = errors.New("stopped")
 
 // stopped reports whether the sort is given up.
 func (s *sorter) stopped() bool { return s.stop != nil && s.stop() }

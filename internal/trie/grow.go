@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 )
 
@@ -333,7 +334,7 @@ func (g *growth) number(upper [trieTypes]uint32) error {
 // growSpan grows the nodes of a span.
 func (g *growth) growSpan(i int, write writeNode) error {
 	if g.stop != nil && g.stop() {
-		return layout.ErrStopped
+		return op.ErrStopped
 	}
 	s := &g.spans[i]
 	lo, hi := i*spanKeys, min((i+1)*spanKeys, g.n)

@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/strlist"
@@ -140,7 +141,7 @@ func buildStrings(g *growth, src inOrder, starts []uint64, block *arena.Block, s
 		}
 	}))
 	if stopped.Load() {
-		return nil, layout.ErrStopped
+		return nil, op.ErrStopped
 	}
 	t := newStringTree(block)
 	var err error

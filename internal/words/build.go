@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/partial"
 	"github.com/pando-index/pando/internal/simd"
@@ -237,7 +238,7 @@ func (b *builder) buildPages() error {
 	par.Run(par.Workers(b.cfg.Workers), len(starts), par.Func(func(piece int) {
 		at, room := starts[piece], new(pageRoom)
 		if b.cfg.Stop != nil && b.cfg.Stop() {
-			err := layout.ErrStopped
+			err := op.ErrStopped
 			failed.Store(&err)
 		}
 		for p := piece * pagesAtOnce; p < min((piece+1)*pagesAtOnce, b.count) && failed.Load() == nil; p++ {
