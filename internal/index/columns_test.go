@@ -1,4 +1,4 @@
-package index
+package index_test
 
 import (
 	"fmt"
@@ -8,16 +8,17 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // columnsOf returns the Columns of two types.
-func columnsOf[K order.Key, V any](t testing.TB) *Columns {
+func columnsOf[K order.Key, V any](t testing.TB) *index.Columns {
 	t.Helper()
-	val := ValueTypeOf[V]()
-	c, err := NewColumns(KeyTypeOf[K](), val, DefaultCodec(val))
+	val := index.ValueTypeOf[V]()
+	c, err := index.NewColumns(index.KeyTypeOf[K](), val, index.DefaultCodec(val))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,11 +35,11 @@ func roundTrip[K order.Key, V any](t *testing.T, key func(i int) K, val func(i i
 		for i := range n {
 			keys[i], vals[i], kinds[i] = key(rng.IntN(1000)), val(rng.IntN(1000)), op.Kind(rng.IntN(3))
 		}
-		b := Batch{Kind: op.Kind(1 + rng.IntN(2)), Keys: order.KeysOf(keys), Vals: ColumnOf(vals)}
+		b := index.Batch{Kind: op.Kind(1 + rng.IntN(2)), Keys: order.KeysOf(keys), Vals: index.ColumnOf(vals)}
 		if rng.IntN(2) == 0 {
 			b.Kinds = kinds
 		} else if b.Kind == op.Delete {
-			b.Vals = Column{}
+			b.Vals = index.Column{}
 		}
 		if err := c.Encode(&b); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,7 @@ func roundTrip[K order.Key, V any](t *testing.T, key func(i int) K, val func(i i
 			for i := range m {
 				set := b.Kinds == nil && b.Kind == op.Set || b.Kinds != nil && kinds[from+i] == op.Set
 				if b.Kinds != nil && got.Kinds[i] != kinds[from+i] || got.Keys.Probe(i) != b.Keys.Probe(from+i) ||
-					set && !reflect.DeepEqual(SliceOf[V](got.Vals)[i], vals[from+i]) {
+					set && !reflect.DeepEqual(index.SliceOf[V](got.Vals)[i], vals[from+i]) {
 					t.Fatalf("operation %d of %d differs", from+i, n)
 				}
 			}
@@ -66,7 +67,7 @@ func roundTrip[K order.Key, V any](t *testing.T, key func(i int) K, val func(i i
 }
 
 // damaged reads columns that are cut short and changed: that must not fault.
-func damaged(t *testing.T, c *Columns, rng *rand.Rand, data []byte, n int, b *Batch) {
+func damaged(t *testing.T, c *index.Columns, rng *rand.Rand, data []byte, n int, b *index.Batch) {
 	t.Helper()
 	if len(data) == 0 {
 		return
@@ -90,18 +91,18 @@ func (m *marshaled) UnmarshalBinary(b []byte) error { m.text = string(b); return
 // A codec is called once for each value, and only for those that are set.
 func TestEncodeOnce(t *testing.T) {
 	calls := 0
-	val := ValueTypeOf[marshaled]()
-	codec := *DefaultCodec(val)
+	val := index.ValueTypeOf[marshaled]()
+	codec := *index.DefaultCodec(val)
 	plain := codec.Encode
 	codec.Encode = func(dst []byte, v unsafe.Pointer) ([]byte, error) {
 		calls++
 		return plain(dst, v)
 	}
-	c, err := NewColumns(KeyTypeOf[int](), val, &codec)
+	c, err := index.NewColumns(index.KeyTypeOf[int](), val, &codec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := Batch{Kinds: []op.Kind{op.Set, op.Delete, op.Set}, Keys: order.KeysOf([]int{1, 2, 3}), Vals: ColumnOf([]marshaled{{"a"}, {"b"}, {"c"}})}
+	b := index.Batch{Kinds: []op.Kind{op.Set, op.Delete, op.Set}, Keys: order.KeysOf([]int{1, 2, 3}), Vals: index.ColumnOf([]marshaled{{"a"}, {"b"}, {"c"}})}
 	if err := c.Encode(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestEncodeOnce(t *testing.T) {
 // FuzzColumns reads bytes of anybody's: whatever they are, Read returns an error or the
 // operations, and faults over nothing.
 func FuzzColumns(f *testing.F) {
-	all := []*Columns{columnsOf[uint64, uint64](f), columnsOf[int8, pair](f), columnsOf[string, []byte](f), columnsOf[string, marshaled](f), columnsOf[uint32, struct{}](f)}
+	all := []*index.Columns{columnsOf[uint64, uint64](f), columnsOf[int8, pair](f), columnsOf[string, []byte](f), columnsOf[string, marshaled](f), columnsOf[uint32, struct{}](f)}
 	f.Add(uint8(0), []byte{1, 1, 1, 1, 1}, 5, uint8(1), true)
 	f.Add(uint8(0), []byte{1, 1, 1, 1, 1}, 1, uint8(2), false)
 	f.Add(uint8(2), make([]byte, 64), 8, uint8(1), false)
@@ -131,7 +132,7 @@ func FuzzColumns(f *testing.F) {
 		}
 		for i := range n {
 			b.Keys.Probe(i)
-			if b.Vals.n > 0 {
+			if b.Vals.Len() > 0 {
 				c.ValOf(b.Vals, i)
 			}
 		}
@@ -170,17 +171,17 @@ func TestGathering(t *testing.T) {
 	g := c.Gather()
 	for range 3 {
 		for i := range 200 {
-			g.Add(op.Set, order.Probe{Text: fmt.Sprint(i)}, ValueOf(asString, fmt.Sprint(-i)), nil)
+			g.Add(op.Set, order.Probe{Text: fmt.Sprint(i)}, index.ValueOf(index.ValueTypeOf[string]().Form(), fmt.Sprint(-i)), nil)
 		}
 		if b := g.Batch(); b.Kinds != nil || b.Kind != op.Set {
 			t.Error("all of one kind are not")
 		}
 		all := g.Each()
-		more := Batch{Kinds: append([]op.Kind{op.Delete}, all.Kinds[1:]...), Keys: all.Keys, Vals: all.Vals}
+		more := index.Batch{Kinds: append([]op.Kind{op.Delete}, all.Kinds[1:]...), Keys: all.Keys, Vals: all.Vals}
 		g.AddAll(&more)
 		b := g.Batch()
-		if b.Len() != 400 || b.Kinds[200] != op.Delete || b.Keys.Probe(399).Text != "199" || ValueAs[string](g.Val(399)) != "-199" {
-			t.Error(b.Len(), b.Keys.Probe(399).Text, ValueAs[string](g.Val(399)))
+		if b.Len() != 400 || b.Kinds[200] != op.Delete || b.Keys.Probe(399).Text != "199" || index.ValueAs[string](g.Val(399)) != "-199" {
+			t.Error(b.Len(), b.Keys.Probe(399).Text, index.ValueAs[string](g.Val(399)))
 		}
 		g.Reset()
 	}
