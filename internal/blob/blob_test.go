@@ -481,6 +481,29 @@ func TestLengthOfNonsense(t *testing.T) {
 	}
 }
 
+// A word of a late reader's that claims to be longer than any value there is not believed:
+// the reader would ask for that much memory.
+func TestNonsenseIsNotPlausible(t *testing.T) {
+	s := newStore(t, 0)
+	short, _ := s.Put(valueOf(1, 5), 1)
+	slot, _ := s.Put(valueOf(2, 1000), 1)
+	run, _ := s.Put(valueOf(3, 3<<20), 1)
+	for _, r := range []Ref{short, slot, run} {
+		if !s.Plausible(r) {
+			t.Errorf("a value of %d bytes is there, and not plausible", r.Len())
+		}
+	}
+	for i, r := range []Ref{1<<62 | Ref(1<<26-1)<<36, 2<<62 | Ref(1<<32-1)<<30, 3<<62 | 9<<56, run + 1<<30, run ^ 1<<40} {
+		if s.Plausible(r) {
+			t.Errorf("%d: %#x claims to have %d bytes, and is plausible", i, uint64(r), r.Len())
+		}
+	}
+	s.Drop(run)
+	if s.Plausible(run) {
+		t.Errorf("a value of %d bytes was freed, and is plausible", run.Len())
+	}
+}
+
 // Values that are refused by a limit make no others refused that fit.
 func TestRefusedBeside(t *testing.T) {
 	s := newStore(t, 1<<20)

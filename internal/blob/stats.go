@@ -3,6 +3,8 @@ package blob
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/pando-index/pando/internal/mutant"
 )
 
 // Stats describes the memory of a store. Held is all of it, and the sum of the others.
@@ -70,6 +72,9 @@ func (m *memory) Kept() int64 {
 // Plausible reports whether a Ref, which may be any word, does not claim to be longer than
 // a value that is here: nobody has to allocate memory for a word of a late reader's.
 func (m *memory) Plausible(r Ref) bool {
+	if mutant.On && mutant.Is("blob: plausible") {
+		return true
+	}
 	switch r.kind() {
 	case kindShort:
 		return true

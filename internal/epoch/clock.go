@@ -18,6 +18,9 @@ type Clock struct {
 	advanced atomic.Int64       // when the last generation ended
 	sweep    func() (more bool) // frees retired references
 	turn     func()             // ends the generation, if it is time
+
+	// holders are the readers that hold a generation: those of even ones, and those of odd ones.
+	holders [2]atomic.Int64
 }
 
 // ended is the bit of a generation that says that the tree was closed. Such a generation is
@@ -37,6 +40,9 @@ func (c *Clock) Start(sweep func() (more bool), turn func()) {
 
 // Control returns the words that assembly compares.
 func (c *Clock) Control() *simd.PutControl { return &c.control }
+
+// Itself returns the clock: trees have it inside.
+func (c *Clock) Itself() *Clock { return c }
 
 // Gen returns the generation, for Current.
 func (c *Clock) Gen() uint64 { return atomic.LoadUint64(&c.control.Gen) }
@@ -101,8 +107,40 @@ func (c *Clock) Due() bool {
 // Hasten makes another generation due.
 func (c *Clock) Hasten() { c.advanced.Store(-1 << 62) }
 
-// Advance ends a generation, unless another caller has done so.
-func (c *Clock) Advance(gen uint64) { atomic.CompareAndSwapUint64(&c.control.Gen, gen, gen+1) }
+// Advance ends a generation, unless another caller has done so, or a reader holds the one before:
+// then it goes on, and what is retired waits.
+func (c *Clock) Advance(gen uint64) {
+	if !c.heldBefore(gen) || mutant.On && mutant.Is("epoch: held") {
+		atomic.CompareAndSwapUint64(&c.control.Gen, gen, gen+1)
+	}
+}
+
+// Hold returns the generation and keeps it current until it is given to Release. The reader must
+// not wait for a writer meanwhile, since memory is not used again.
+//
+// One generation may end beside it, and later readers hold that which comes then. So the next end
+// waits for readers that have begun before it and for no others, and generations end however many
+// readers hold one.
+func (c *Clock) Hold() (gen uint64) {
+	for {
+		gen = c.Gen()
+		c.holders[gen&1].Add(1)
+		if c.Gen() == gen { // else nobody may have noticed
+			return gen
+		}
+		c.holders[gen&1].Add(-1)
+	}
+}
+
+// Release ends a Hold.
+func (c *Clock) Release(gen uint64) { c.holders[gen&1].Add(-1) }
+
+// Held reports whether a reader keeps the generation from ending.
+func (c *Clock) Held() bool { return c.heldBefore(c.Gen()) }
+
+// heldBefore reports whether a reader holds the generation before one. Earlier ones are not held:
+// they have ended two generations ago.
+func (c *Clock) heldBefore(gen uint64) bool { return c.holders[(gen-1)&1].Load() != 0 }
 
 // SweepLater makes sure that retired references become free even if no writer comes any more.
 // The reference is in its limbo already.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pando-index/pando/internal/device"
@@ -296,32 +297,38 @@ func TestEveryPiecePanics(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, overlap := range overlaps {
-		r := newRig(t, interpreter(rng))
-		j := newJob(r, 200, 10, 10, Batch{Workers: 2, Overlap: overlap})
-		reached, goOn := make(chan struct{}), make(chan struct{})
-		var once sync.Once
-		j.before = func(step string, _ int) {
-			if step == "Finish" {
-				once.Do(func() { close(reached) })
-				<-goOn
-			}
+		synctest.Test(t, func(t *testing.T) { closeWaits(t, interpreter(rng), overlap) })
+	}
+}
+
+func closeWaits(t *testing.T, d device.Device, overlap Overlap) {
+	r := newRig(t, d)
+	j := newJob(r, 200, 10, 10, Batch{Workers: 2, Overlap: overlap})
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	j.before = func(step string, _ int) {
+		if step == "Finish" {
+			once.Do(func() { close(reached) })
+			<-goOn
 		}
-		ran, closed := make(chan struct{}), make(chan struct{})
-		go func() { j.run(); close(ran) }()
-		inTime(t, func() { <-reached })
-		go func() { r.Slots.Close(); close(closed) }()
-		<-r.Slots.closed
-		select {
-		case <-closed:
-			t.Errorf("%v: closed while a bucket is under way", overlap)
-		case <-time.After(5 * time.Millisecond):
-		}
-		close(goOn)
-		inTime(t, func() { <-ran; <-closed })
-		j.eachOnce()
-		if len(r.Slots.free) != 0 || j.underway.Load() != 0 {
-			t.Errorf("%v: %d slots are to be had in a pool that is closed", overlap, len(r.Slots.free))
-		}
+	}
+	ran, closed := make(chan struct{}), make(chan struct{})
+	go func() { j.run(); close(ran) }()
+	<-reached
+	go func() { r.Slots.Close(); close(closed) }()
+	<-r.Slots.closed
+	synctest.Wait()
+	select {
+	case <-closed:
+		t.Errorf("%v: closed while a bucket is under way", overlap)
+	default:
+	}
+	close(goOn)
+	<-ran
+	<-closed
+	j.eachOnce()
+	if len(r.Slots.free) != 0 || j.underway.Load() != 0 {
+		t.Errorf("%v: %d slots are to be had in a pool that is closed", overlap, len(r.Slots.free))
 	}
 }
 

@@ -8,11 +8,13 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/blob"
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/shortcut"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Values that are bytes of any number can be appended to a slice of the caller's, as
@@ -56,7 +58,7 @@ func (m *Map) AppendGet(dst []byte, key order.Probe) ([]byte, bool) {
 		key.Text = strings.Clone(key.Text)
 	}
 	s, out := m.apart.(*stored), dst
-	ok := m.read(key, func(word uint64) { out = s.append(dst, word) })
+	ok := m.read(key, func(word uint64) { out = s.append(out[:len(dst)], word) })
 	if !ok {
 		out = dst // one that was read before is gone
 	}
@@ -78,11 +80,14 @@ var appendings = par.NewPool[appending]()
 // AppendBatch appends the values of keys to dst, as that of an index.Index does.
 func (m *Map) AppendBatch(dst []byte, keys order.Keys, offsets []int64, found []bool) (out []byte, hits int) {
 	return m.appendBatch(dst, keys, offsets, found, func(keys order.Keys, words []uint64, found []bool, read func()) int {
+		var p epoch.Patience
 		for {
-			gen := m.gens.Gen()
+			gen := p.Begin(m.clock)
 			hits := m.tree.GetBatch(keys, arena.Bytes(words), 8, found, nil)
+			stall.At("live: words read")
 			read()
 			if m.gens.Current(gen) || m.tree.Closed() {
+				p.Done()
 				return hits
 			}
 		}
@@ -90,7 +95,7 @@ func (m *Map) AppendBatch(dst []byte, keys order.Keys, offsets []int64, found []
 }
 
 // appendBatch appends values whose words get looks up. It calls read, once or more, for them
-// to be read.
+// to be read: where that has taken memory once, it takes the same again.
 func (m *Map) appendBatch(dst []byte, keys order.Keys, offsets []int64, found []bool, get func(keys order.Keys, words []uint64, found []bool, read func()) int) (out []byte, hits int) {
 	s := m.apart.(*stored)
 	var sum atomic.Int64
@@ -102,9 +107,9 @@ func (m *Map) appendBatch(dst []byte, keys order.Keys, offsets []int64, found []
 			if found != nil {
 				here = found[lo:end]
 			}
-			before := dst
+			before := len(dst)
 			sum.Add(int64(get(keys.Slice(lo, end), words, here, func() {
-				dst = s.appendAll(before, words, here, offsets[lo+1:end+1])
+				dst = s.appendAll(dst[:before], words, here, offsets[lo+1:end+1])
 			})))
 		}
 		par.Put(appendings, room)
@@ -124,7 +129,8 @@ func (m *Map) AppendPacked(dst, data []byte, ends []int32, offsets []int64, foun
 // NextAppend is Next for a value that is appended to dst.
 func (c Cursor) NextAppend(dst []byte) (key order.Probe, out []byte, ok bool) {
 	s := c.m.apart.(*stored)
-	key, ok = c.next(func(word uint64) { out = s.append(dst, word) })
+	out = dst
+	key, ok = c.next(func(word uint64) { out = s.append(out[:len(dst)], word) })
 	return key, out, ok
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Batches of a Map.
@@ -119,6 +120,7 @@ func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 			return m.failed(err)
 		}
 	}
+	stall.At("live: value taken out")
 	var out []uint64
 	for i := range words {
 		var v index.Value

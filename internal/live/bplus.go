@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
@@ -114,6 +115,7 @@ func (t *codes[C]) Generations() Generations {
 type narrow struct{ t *bplus.Tree[uint32] }
 
 func (n narrow) Gen() uint64             { return n.t.Gen() }
+func (n narrow) Itself() *epoch.Clock    { return n.t.Itself() }
 func (n narrow) Current(gen uint64) bool { return n.t.Current(gen) }
 func (n narrow) Epoch() uint64           { return n.t.Epoch() }
 

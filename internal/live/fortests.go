@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/bplus"
@@ -43,6 +44,7 @@ type Between struct {
 	Update  func(gen uint64) // is called between the look at a key and the function of an update
 	Twice   bool             // batches of lookups have to be repeated
 	Half    bool             // batches of changes fail when they are half done
+	Delete  func() error     // what a deletion returns instead of being done, unless it is nil
 }
 
 // PutBetween puts something between a map and its tree.
@@ -76,7 +78,33 @@ func (m between) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, b
 	})
 }
 
+func (m between) refuses() error {
+	if m.b.Delete == nil {
+		return nil
+	}
+	return m.b.Delete()
+}
+
+func (m between) Delete(key order.Probe) (uint64, bool, error) {
+	if err := m.refuses(); err != nil {
+		return 0, false, err
+	}
+	return m.Tree.Delete(key)
+}
+
+func (m between) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
+	if err := m.refuses(); err != nil {
+		return 0, err
+	}
+	return m.Tree.DeleteRange(lo, hi, gone)
+}
+
 func (m between) Apply(b *changes) error {
+	if b.kinds == nil && b.kind == op.Delete || slices.Contains(b.kinds, op.Delete) {
+		if err := m.refuses(); err != nil {
+			return err
+		}
+	}
 	if err := m.Tree.Apply(b); err != nil || !m.b.Half {
 		return err
 	}
@@ -138,6 +166,12 @@ func (m TwinMap) Close() { m.m.Close() }
 
 // StoreOf returns the store of a map whose values lie off the heap.
 func StoreOf(m *Map) *blob.Store { return m.apart.(*stored).store }
+
+// WordOf returns the word of a key's value.
+func WordOf(m *Map, key order.Probe) uint64 {
+	word, _ := m.tree.Get(key)
+	return word
+}
 
 // CheckValues returns an error for the first value that a map has and its store has not. Nobody
 // may write meanwhile.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/blob"
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
@@ -19,8 +20,9 @@ import (
 // goroutines at once.
 type Map struct {
 	tree    Tree
-	apart   apart       // values that do not lie in the tree; nil where they do, or take no memory
-	gens    Generations // of the tree, where values lie apart; nil while it is loaded
+	apart   apart        // values that do not lie in the tree; nil where they do, or take no memory
+	gens    Generations  // of the tree, where values lie apart; nil while it is loaded
+	clock   *epoch.Clock // that of gens
 	kind    *kind
 	val     *index.ValueType
 	size    int // bytes of a value in the tree
@@ -89,6 +91,7 @@ func (m *Map) join() error {
 		return nil
 	}
 	m.gens = m.tree.(Boxer).Generations()
+	m.clock = m.gens.Itself()
 	m.gens.OnFree(m.apart.free)
 	m.gens.OnOver(m.apart.over)
 	err := m.joinStore()
@@ -236,8 +239,9 @@ func (m *Map) Get(key order.Probe) (v index.Value, ok bool) {
 // read hands the word of a key to use, which reads the value that lies apart, and reports
 // whether there is one. What use has read last is the value.
 func (m *Map) read(key order.Probe, use func(word uint64)) (ok bool) {
+	var p epoch.Patience
 	for {
-		gen := m.gens.Gen()
+		gen := p.Begin(m.clock)
 		word, ok := m.tree.Get(key)
 		early := mutant.On && mutant.Is("live: generation after the copy") && m.gens.Current(gen)
 		if ok {
@@ -245,6 +249,7 @@ func (m *Map) read(key order.Probe, use func(word uint64)) (ok bool) {
 			use(word)
 		}
 		if early || m.gens.Current(gen) || m.tree.Closed() {
+			p.Done()
 			return ok
 		}
 	}
@@ -300,10 +305,14 @@ func (m *Map) again(err error, change func() error) error {
 	m.line.Lock()
 	defer m.line.Unlock()
 	for try := 0; ; try++ {
-		before := s.bytes()
+		before, gen := s.bytes(), m.clock.Gen()
 		if err = change(); !errors.Is(err, op.ErrLimit) || try == mostTries || !m.madeRoom(s, before, try) {
 			return err
 		}
+		if m.clock.Held() && m.clock.Gen() == gen {
+			try-- // a slow reader holds the generation, and nothing is free before it is done
+		}
+		stall.At("live: waits for room")
 		time.Sleep(time.Millisecond) // the least time that a generation takes
 	}
 }
@@ -347,6 +356,7 @@ func (m *Map) unused(words ...uint64) {
 // nobody else frees it.
 func (m *Map) taken(bits uint64, had bool) (v index.Value) {
 	if had {
+		stall.At("live: value taken out")
 		v = m.value(bits)
 		m.oneGone(bits)
 	}
@@ -401,17 +411,21 @@ func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) {
 
 // At returns entry i in key order, and false if there is none.
 func (m *Map) At(i int) (key order.Probe, val index.Value, ok bool) {
-	for {
-		gen := uint64(0)
-		if m.apart != nil {
-			gen = m.gens.Gen()
-		}
+	if m.apart == nil {
 		k, bits, ok := m.tree.At(i)
+		return k, m.value(bits), ok
+	}
+	var p epoch.Patience
+	for {
+		gen := p.Begin(m.clock)
+		k, word, ok := m.tree.At(i)
 		var v index.Value
 		if ok {
-			v = m.value(bits)
+			stall.At("live: word read")
+			v = m.value(word)
 		}
-		if m.apart == nil || m.gens.Current(gen) || m.tree.Closed() {
+		if m.gens.Current(gen) || m.tree.Closed() {
+			p.Done()
 			return k, v, ok
 		}
 	}
@@ -463,12 +477,15 @@ func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
 // next is Next where values lie apart: use reads the value of a word. What it has read last is
 // that of the entry.
 func (c Cursor) next(use func(word uint64)) (key order.Probe, ok bool) {
+	var p epoch.Patience
+	defer p.Done()
 	for {
-		gen := c.m.gens.Gen()
+		gen := p.Begin(c.m.clock)
 		k, word, ok := c.c.Next()
 		if !ok {
 			return key, false
 		}
+		stall.At("live: word read")
 		use(word)
 		if c.m.gens.Current(gen) {
 			return k, true
@@ -517,8 +534,13 @@ func (m *Map) took() {
 
 // Close gives the memory back that no snapshot needs.
 func (m *Map) Close() {
-	m.taking.Lock()
-	defer m.taking.Unlock()
+	if !(mutant.On && mutant.Is("live: close waits")) {
+		if !m.taking.TryLock() {
+			stall.At("live: close waits")
+			m.taking.Lock()
+		}
+		defer m.taking.Unlock()
+	}
 	m.tree.Close()
 }
 

@@ -9,10 +9,15 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Get on a snapshot of a radix tree finds its value without a rank: the first one would count all
-// entries.
+// Get and GetBatch on a snapshot of a radix tree find values without a rank: the first one would
+// count all entries.
 func TestGetOnASnapshotCountsNothing(t *testing.T) {
-	check := func(name string, key index.KeyType, cfg index.Config, probe func(i int) order.Probe) {
+	var numbers []uint64
+	var texts []string
+	for i := range 1001 {
+		numbers, texts = append(numbers, uint64(i)), append(texts, fmt.Sprint(i))
+	}
+	check := func(name string, key index.KeyType, cfg index.Config, keys order.Keys, probe func(i int) order.Probe) {
 		t.Run(name, func(t *testing.T) {
 			m, err := newMap[uint64](key, cfg)
 			if err != nil {
@@ -39,8 +44,12 @@ func TestGetOnASnapshotCountsNothing(t *testing.T) {
 					t.Fatalf("Get(%v) = %d, %t", probe(i), v.Bits, ok)
 				}
 			}
+			vals, found := make([]uint64, 1001), make([]bool, 1001)
+			if hits := ix.GetBatch(keys, index.ColumnOf(vals), found); hits != 1000 || vals[17] != 17 || found[1000] {
+				t.Errorf("GetBatch finds %d; %d at 17; found[1000] is %t", hits, vals[17], found[1000])
+			}
 		})
 	}
-	check("strings", index.KeyTypeOf[string](), index.Config{}, func(i int) order.Probe { return order.Probe{Text: fmt.Sprint(i)} })
-	check("numbers", index.KeyTypeOf[uint64](), index.Config{Layout: "radix"}, func(i int) order.Probe { return order.Probe{Code: uint64(i)} })
+	check("strings", index.KeyTypeOf[string](), index.Config{}, order.KeysOf(texts), func(i int) order.Probe { return order.Probe{Text: fmt.Sprint(i)} })
+	check("numbers", index.KeyTypeOf[uint64](), index.Config{Layout: "radix"}, order.KeysOf(numbers), func(i int) order.Probe { return order.Probe{Code: uint64(i)} })
 }

@@ -138,43 +138,31 @@ func (t *solo[C]) Delete(key order.Probe) (uint64, bool, error) {
 	return t.single(op.Delete, key, 0)
 }
 
-// update makes a change if nothing has changed since f was asked.
+// Update makes a change if the key is as it was when f was asked.
 func (t *solo[C]) Update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (uint64, bool, error) {
 	for {
-		seq := t.Seq()
-		old, had, err := t.Solo.Get(C(key.Code))
+		seen, err := t.Look(C(key.Code))
 		if err != nil {
 			return 0, false, soloError(err)
 		}
-		val, keep := f(uint64(old), had, 0)
-		if !keep && !had {
+		old := uint64(seen.Val)
+		val, keep := f(old, seen.Had, 0)
+		if !keep && !seen.Had {
 			return 0, false, nil
 		}
 		kind := op.Delete
 		if keep {
 			kind = op.Set
 		}
-		if done, err := t.SingleIf(seq, kind, C(key.Code), C(val)); done || err != nil {
-			return uint64(old), had, soloError(err)
+		if done, err := t.SingleIf(seen, kind, C(val)); done || err != nil {
+			return old, seen.Had, soloError(err)
 		}
 	}
 }
 
 func (t *solo[C]) Pop(greatest bool) (order.Probe, uint64, bool, error) {
-	for {
-		seq, at := t.Seq(), 0
-		if greatest {
-			at = max(0, t.Len()-1)
-		}
-		var k, v [1]C
-		n, err := t.Entries(at, k[:], v[:])
-		if err != nil || n == 0 && t.Seq() == seq {
-			return order.Probe{}, 0, false, soloError(err)
-		}
-		if done, err := t.SingleIf(seq, op.Delete, k[0], 0); done || err != nil {
-			return order.Probe{Code: uint64(k[0])}, uint64(v[0]), done, soloError(err)
-		}
-	}
+	k, v, ok, err := t.Solo.Pop(greatest)
+	return order.Probe{Code: uint64(k)}, uint64(v), ok, soloError(err)
 }
 
 func (t *solo[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
@@ -304,23 +292,11 @@ func (c *soloCursor[C]) Next() (order.Probe, uint64, bool) {
 // fill reads entries from the position on, and reports whether there are any.
 func (c *soloCursor[C]) fill() bool {
 	const piece = 4096
-	for {
-		c.seq = c.t.Seq()
-		var r [1]int
-		c.t.must(c.t.Solo.Rank([]C{c.pos}, c.down, r[:]))
-		lo, n := r[0], piece
-		if c.down {
-			lo = max(0, r[0]-piece)
-			n = r[0] - lo
-		}
-		keys, vals := make([]C, n), make([]C, n)
-		n, err := c.t.Entries(lo, keys, vals)
-		c.t.must(err)
-		if c.t.Seq() == c.seq {
-			c.keys, c.vals = keys[:n], vals[:n]
-			return n > 0
-		}
-	}
+	keys, vals := make([]C, piece), make([]C, piece)
+	n, seq, err := c.t.Near(c.pos, c.down, keys, vals)
+	c.t.must(err)
+	c.keys, c.vals, c.seq = keys[:n], vals[:n], seq
+	return n > 0
 }
 
 func (c *soloCursor[C]) Undo() { c.pos, c.end, c.keys = c.begin, false, nil }

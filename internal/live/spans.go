@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/stall"
@@ -70,9 +71,13 @@ func (s *Spans) Read(most int, room index.Column) Span {
 	return Span{r.keys, index.ColumnAt(r.vals, r.n), r.guard, r.last}
 }
 
-// readApart is Read where values lie apart: they are valid if the leaf has not changed by then.
+// readApart is Read where values lie apart: they are valid if the leaf has not changed by then, or
+// if no memory was used again.
 func (s *Spans) readApart(most int, room index.Column) Span {
+	var p epoch.Patience
+	defer p.Done()
 	for {
+		gen := p.Begin(s.m.clock)
 		r := s.c.Span(s.m.key.Type, 0, most, s.to)
 		words := r.words()
 		n := s.m.apart.few(words, s.to.down)
@@ -83,7 +88,7 @@ func (s *Spans) readApart(most int, room index.Column) Span {
 		out := s.m.val.Part(room, 0, n)
 		s.m.apart.getAll(out, words[lo:hi], nil)
 		stall.At("live: span's values read")
-		if n == 0 || r.guard.Holds() {
+		if n == 0 || r.guard.Holds() || s.m.gens.Current(gen) {
 			keys := order.KeysAt(s.m.key.Type, r.keys, r.n).Slice(lo, hi)
 			if n < r.n {
 				last := keys.Probe(n - 1)

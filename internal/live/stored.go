@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // stored holds values without pointers, and strings and slices of bytes, off the Go heap. The
@@ -51,6 +52,7 @@ const fetchAhead = 64
 // allocations.
 func (s *stored) getAll(vals index.Column, words []uint64, found []bool) {
 	var piece []byte
+	stall.At("live: words read")
 	for lo := 0; lo < len(words); lo += fetchAhead {
 		hi := min(lo+fetchAhead, len(words))
 		blob.Fetch(words[lo:hi]) // those of keys that are not there are harmless

@@ -321,39 +321,75 @@ func stalled(t *testing.T, point string) (there chan struct{}, release func()) {
 	return there, func() { close(gone) }
 }
 
+// storedReads are the ways to read the value of key 0, the first of the map, and where a
+// goroutine is when it has the value's word, and not yet its bytes.
+var storedReads = []struct {
+	name, at string
+	do       func(m typed[[]byte], layout string) []byte
+}{
+	{"Get", "live: word read", func(m typed[[]byte], _ string) []byte { v, _ := m.Get(keyOf(0)); return v }},
+	{"At", "live: word read", func(m typed[[]byte], _ string) []byte {
+		_, v, _ := m.At(0)
+		return index.ValueAs[[]byte](v)
+	}},
+	{"Next", "live: word read", func(m typed[[]byte], _ string) []byte {
+		c := m.Cursor()
+		defer c.Done()
+		c.Move(index.NoEdge, false)
+		_, v, _ := c.Next()
+		return index.ValueAs[[]byte](v)
+	}},
+	{"NextAppend", "live: word read", func(m typed[[]byte], _ string) []byte {
+		c := m.Cursor()
+		defer c.Done()
+		c.Move(index.NoEdge, false)
+		_, v, _ := c.NextAppend(nil)
+		return v
+	}},
+	{"AppendGet", "live: word read", func(m typed[[]byte], _ string) []byte { v, _ := m.AppendGet(nil, keyOf(0)); return v }},
+	{"AppendBatch", "live: words read", func(m typed[[]byte], layout string) []byte {
+		v, _ := m.AppendBatch(nil, keysOf(layout, 0), make([]int64, 2), nil)
+		return v
+	}},
+	{"GetBatch", "live: words read", func(m typed[[]byte], layout string) []byte {
+		v := make([][]byte, 1)
+		m.GetBatch(keysOf(layout, 0), index.ColumnOf(v), nil)
+		return v[0]
+	}},
+}
+
 // A reader that has the word of a value, and copies its bytes when the value was exchanged and some
 // generations have ended, returns a value that its key has had. After one generation the memory
 // has not been used again yet.
 func TestStoredStalledReader(t *testing.T) {
 	defer epoch.SetPace(time.Hour)() // only the test ends generations
 	for _, layout := range layouts {
-		for _, generations := range []int{1, 2, 3} {
-			t.Run(fmt.Sprint(layout, "/", generations), func(t *testing.T) {
-				rnd := seed.Rand(t)
-				m := mapOf[[]byte](t, layout)
-				first, second := sealed(rnd, 0, 100), sealed(rnd, 0, 100)
-				m.Set(keyOf(0), first)
-				there, release := stalled(t, "live: word read")
-				done := make(chan []byte)
-				go func() {
-					v, _ := m.Get(keyOf(0))
-					done <- v
-				}()
-				<-there
-				m.Set(keyOf(0), second)
-				gens := live.GenerationsOf(m.Map)
-				for range generations {
-					gens.(interface{ Hasten() }).Hasten()
-					gens.Reclaim()
-				}
-				for i := range 5000 { // whatever memory is free is another's
-					m.Set(keyOf(1+i), sealed(rnd, 1+i, 100))
-				}
-				release()
-				if v := <-done; !bytes.Equal(v, first) && !bytes.Equal(v, second) {
-					t.Errorf("a late reader gets %x: %v", v, broken(0, v))
-				}
-			})
+		for _, read := range storedReads {
+			for _, generations := range []int{1, 2, 3} {
+				t.Run(fmt.Sprint(layout, "/", read.name, "/", generations), func(t *testing.T) {
+					rnd := seed.Rand(t)
+					m := mapOf[[]byte](t, layout)
+					first, second := sealed(rnd, 0, 100), sealed(rnd, 0, 100)
+					m.Set(keyOf(0), first)
+					there, release := stalled(t, read.at)
+					done := make(chan []byte)
+					go func() { done <- read.do(m, layout) }()
+					<-there
+					m.Set(keyOf(0), second)
+					gens := live.GenerationsOf(m.Map)
+					for range generations {
+						gens.(interface{ Hasten() }).Hasten()
+						gens.Reclaim()
+					}
+					for i := range 5000 { // whatever memory is free is another's
+						m.Set(keyOf(1+i), sealed(rnd, 1+i, 100))
+					}
+					release()
+					if v := <-done; !bytes.Equal(v, first) && !bytes.Equal(v, second) {
+						t.Errorf("a late reader gets %x: %v", v, broken(0, v))
+					}
+				})
+			}
 		}
 	}
 }

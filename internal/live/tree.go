@@ -2,6 +2,7 @@ package live
 
 import (
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
@@ -125,6 +126,8 @@ type Boxer interface {
 type Generations interface {
 	// Gen returns the generation, for Current.
 	Gen() uint64
+	// Itself returns the clock, for the patience of readers.
+	Itself() *epoch.Clock
 	// Current reports whether no value given to Retire that was in use in a generation has
 	// been freed since: all that was read meanwhile is valid.
 	Current(gen uint64) bool

@@ -1,9 +1,11 @@
 package live
 
 import (
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // mostRuns is the number of times that the function of an update runs before other
@@ -39,10 +41,14 @@ type updating struct {
 	runs int   // of f
 	held *held // nil while no writer is held off
 
+	patience epoch.Patience // where values lie apart
+
 	// The last arguments of f. A value that lies apart is known by itself, since its word
-	// may have been used again.
-	old index.Value
-	had bool
+	// may have been used again; but not before generation gen, in which it was read, is over.
+	old  index.Value
+	had  bool
+	word uint64
+	gen  uint64
 
 	// The results of f for these.
 	val  uint64
@@ -56,21 +62,42 @@ type updating struct {
 // another.
 func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
 	m := u.m
+	if m.apart != nil {
+		u.patience.Begin(m.clock) // what the tree reads next is read in a generation that is held
+		if had && u.still(old) {
+			u.gen = gen
+			return u.result(old, had)
+		}
+	}
 	var v index.Value
 	if had {
 		v = m.value(old)
+		stall.At("live: value of an update read")
 	}
 	// A missing key has no value, and a tree need not try again.
 	if m.apart != nil && (had || mutant.On && mutant.Is("live: box read")) && !m.gens.Current(gen) {
 		return old, had // it may be another's: the tree tries again
 	}
 	if u.runs == 0 || !u.told(v, had) {
+		u.patience.Done() // f may take its time
 		u.ask(v, had)
 	}
+	u.word, u.gen = old, gen
+	return u.result(old, had)
+}
+
+// result returns the new state of a key that has a value, or none, after f was asked.
+func (u *updating) result(old uint64, had bool) (val uint64, keep bool) {
 	if u.err != nil {
 		return old, had
 	}
 	return u.val, u.keep
+}
+
+// still reports whether f was told the value of a word last, without a look at it: no memory that
+// the word stood for then was used again.
+func (u *updating) still(word uint64) bool {
+	return u.had && u.word == word && (u.m.gens.Current(u.gen) || mutant.On && mutant.Is("live: still in its generation"))
 }
 
 // ask asks f for the new value.
@@ -125,6 +152,7 @@ func (u *updating) forget() {
 // end ends the update, also where f panics.
 func (u *updating) end() {
 	u.forget()
+	u.patience.Done()
 	if u.held != nil {
 		u.m.holds.drop(u.held)
 	}

@@ -6,7 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/live"
+	"github.com/pando-index/pando/internal/order"
 )
 
 // An update that is held up so long that its generation has ended is done nevertheless,
@@ -109,6 +114,39 @@ func updateRunsOnce[V comparable](t *testing.T, m typed[V]) {
 	})
 	if v, ok := m.Get(keyOf(50)); err != nil || v != one || !ok {
 		t.Errorf("Update returns %v, and the value is %v, %t", err, v, ok)
+	}
+}
+
+// An update in a tree on a GPU alone ends though others change other keys all the time.
+func TestUpdateEndsBesideOtherKeys(t *testing.T) {
+	indextest.UseGPU(t, func(int) (device.Device, error) { return ptx.New(), nil })
+	m, err := newMap[uint64](index.KeyTypeOf[uint64](), index.Config{Device: index.Device{Kind: index.GPU}, DeviceOnly: true, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	key, other := order.Probe{Code: 1}, order.Probe{Code: 2}
+	m.Set(key, 5)
+	looks, runs := uint64(0), 0
+	live.PutBetween(m.Map, live.Between{Update: func(uint64) { // between a look at the key and the change
+		if looks++; looks > 100 {
+			t.Fatal("it begins again and again")
+		}
+		m.Set(other, looks)
+		if looks == 1 {
+			m.Set(key, 6)
+		}
+	}})
+	if err := m.Update(key, func(old uint64, had bool) (uint64, bool) {
+		if runs++; old != 4+uint64(runs) || !had {
+			t.Errorf("there is %d, %t", old, had)
+		}
+		return old * 10, true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := m.Get(key); v != 60 || runs != 2 {
+		t.Errorf("the value is %d after %d runs", v, runs)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/shortcut"
 )
@@ -24,13 +25,15 @@ func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int,
 	var sum atomic.Int64
 	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
 		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, len(keys))
+		var patience epoch.Patience
 		for {
-			gen := t.Gen()
+			gen := patience.Begin(&t.Clock)
 			k := t.getBucket(keys[lo:hi], vals[lo:hi], found[lo:hi], nil)
 			if use != nil {
 				use(lo, hi)
 			}
 			if t.Current(gen) || t.Closed() {
+				patience.Done()
 				sum.Add(int64(k))
 				return
 			}

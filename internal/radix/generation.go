@@ -95,31 +95,50 @@ func (t *Tree) allBegan(but *writer, gen uint64) bool {
 }
 
 // sweep frees retired nodes, desk by desk, and values, as far as it may, and reports
-// whether there are more to come. It does not wait: a desk where a writer works has its
+// whether there are more to come. It does not wait for writers: a desk where one works has its
 // turn the next time.
 func (t *Tree) sweep() (more bool) {
-	ended := false
+	s := sweeping{t: t}
 	for _, d := range *t.desks.Load() {
-		for ripe := true; ripe; { // a piece at a time: writers have their turn
-			if !d.mu.TryLock() {
-				more = true
-				break
-			}
-			if t.over() {
-				d.mu.Unlock()
-				return false // all memory was given back
-			}
-			if !ended {
-				ended = true
-				t.endGeneration(d)
-			}
-			d.limbo.Open(&t.Clock, d.giveAll)
-			ripe = d.limbo.Ripe()
-			more = more || !ripe && !d.limbo.Empty()
-			d.mu.Unlock()
+		for s.piece(d) { // writers have their turn after each
 		}
 	}
-	return t.values.Load().Sweep() || more
+	if s.over {
+		return false // all memory was given back
+	}
+	return t.values.Load().Sweep() || s.more
+}
+
+// sweeping is the state of a sweep.
+type sweeping struct {
+	t     *Tree
+	ended bool // it has ended the generation, where that was due
+	more  bool // something waits for the end of a generation, or for a writer
+	over  bool // the tree is closed, and all its snapshots
+}
+
+// piece frees some retired nodes of a desk, and reports whether others there are ripe.
+func (s *sweeping) piece(d *desk) (ripe bool) {
+	t := s.t
+	t.tend.Lock()
+	defer t.tend.Unlock()
+	if s.over || !d.mu.TryLock() {
+		s.more = true
+		return false
+	}
+	defer d.mu.Unlock()
+	if t.over() {
+		s.over = true
+		return false
+	}
+	if !s.ended {
+		s.ended = true
+		t.endGeneration(d)
+	}
+	d.limbo.Open(&t.Clock, d.giveAll)
+	ripe = d.limbo.Ripe()
+	s.more = s.more || !ripe && !d.limbo.Empty()
+	return ripe
 }
 
 // Reclaim frees retired nodes and values as far as it may, and reports whether others wait for

@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // memory is the slots that a tree has taken from the pools. Its snapshots share it.
@@ -271,8 +272,13 @@ func (t *Tree) unstock() {
 }
 
 // tryUnstock is unstock if no writer is there. It gives back nodes that were
-// retired long enough ago as well.
+// retired long enough ago as well. It waits for a sweep at a desk, which would look like a writer.
 func (t *Tree) tryUnstock() {
+	if !t.tend.TryLock() {
+		stall.At("radix: count of bytes waits")
+		t.tend.Lock()
+	}
+	defer t.tend.Unlock()
 	if !t.mu.TryLock() {
 		return
 	}

@@ -101,13 +101,14 @@ func (t *Tree) end(m *moment) {
 	t.releaseIfOver()
 }
 
-// detach takes a snapshot out of those that there are, and reports whether it was one.
+// detach takes a snapshot out of those that there are, and reports whether it was one. For one
+// that was closed by hand, and is collected later, it takes no desk.
 func (t *Tree) detach(m *moment) bool {
-	t.lockWrite()
-	defer t.unlockWrite()
 	if m.closed.Swap(true) {
 		return false
 	}
+	t.lockWrite()
+	defer t.unlockWrite()
 	t.moments = slices.DeleteFunc(t.moments, func(x *moment) bool { return x == m })
 	t.ending = append(t.ending, m)
 	t.thaw()

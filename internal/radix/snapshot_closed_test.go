@@ -2,6 +2,7 @@ package radix
 
 import (
 	"testing"
+	"time"
 )
 
 // A snapshot that is closed stores no counts any more: the nodes that it shared with the
@@ -28,5 +29,26 @@ func TestClosedSnapshotCountsNothing(t *testing.T) {
 	}
 	if n := tree.Rank("cb", false); n != 3 {
 		t.Errorf("rank %d", n)
+	}
+}
+
+// When a snapshot that was closed is collected, it takes no desk: nobody waits for that, and
+// bytes are exact.
+func TestClosedSnapshotTakesNoDesk(t *testing.T) {
+	tree := New(0)
+	defer tree.Close()
+	s := mustSnapshot(t, tree)
+	s.Close()
+	d := tree.enter()
+	defer tree.leave(d)
+	done := make(chan struct{})
+	go func() {
+		tree.end(s.moment)
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("it waits for a writer")
 	}
 }

@@ -44,6 +44,7 @@ type Tree struct {
 
 	batch sync.Mutex // held while a batch is applied, and by work that must not come in the middle of one
 	mu    sync.Mutex // held to take all desks, or to add one
+	tend  sync.Mutex // held by sweeps and counts of bytes, which are at desks and no writers; comes before the locks of desks
 	desks atomic.Pointer[[]*desk]
 
 	// The fields below change only while all desks are taken.
@@ -113,7 +114,8 @@ func (t *Tree) besides() int64 {
 }
 
 // Bytes returns the memory of nodes, shortcuts and long keys, those of snapshots included.
-// It is exact if no writer runs meanwhile; otherwise it includes the writers' stocks.
+// It is exact if no writer runs meanwhile and no new shortcuts are made; otherwise it includes
+// the writers' stocks.
 func (t *Tree) Bytes() int64 {
 	t.tryUnstock()
 	for {

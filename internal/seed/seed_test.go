@@ -8,6 +8,18 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
+// PANDO_SEED repeats a run, and without it no two are the same.
+func TestOf(t *testing.T) {
+	t.Setenv("PANDO_SEED", "7")
+	if s := Of(t); s != 7 || Rand(t).Uint64() != Rand(t).Uint64() {
+		t.Errorf("the seed is %d, and 7 was set", s)
+	}
+	t.Setenv("PANDO_SEED", "")
+	if first := Of(t); Of(t) == first {
+		t.Error("two runs have the same seed")
+	}
+}
+
 // A quick run does less than a long one, and some of everything.
 func TestTimes(t *testing.T) {
 	t.Setenv("PANDO_SEEDS", "")

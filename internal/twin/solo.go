@@ -162,21 +162,78 @@ func (s *Solo[C]) Single(kind op.Kind, key, val C) (old C, had bool, err error) 
 	return old, had, err
 }
 
-// SingleIf does one operation if nothing has changed since Seq was seq, and
-// reports whether it did.
-func (s *Solo[C]) SingleIf(seq uint64, kind op.Kind, key, val C) (done bool, err error) {
+// Seen is a key as it was at some time.
+type Seen[C order.Code] struct {
+	Val C
+	Had bool
+	key C
+	seq uint64
+}
+
+// Look returns a key as it is.
+func (s *Solo[C]) Look(key C) (seen Seen[C], err error) {
+	err = s.use(func() (err error) {
+		seen, err = s.look(key)
+		return err
+	})
+	return seen, err
+}
+
+// look is Look for a caller that has the device to itself.
+func (s *Solo[C]) look(key C) (seen Seen[C], err error) {
+	seen = Seen[C]{key: key, seq: s.seq.Load()}
+	err = s.gpu.find(s.gpu.tree, 1, 1, func(_ int, keys []C) { keys[0] = key }, func(_ int, vals []C, found []byte) {
+		seen.Val, seen.Had = vals[0], found[0]&1 != 0
+	})
+	return seen, err
+}
+
+// SingleIf does one operation on a key if it still is as it was seen, and reports whether it
+// did. Changes of other keys do not matter, however many they are.
+func (s *Solo[C]) SingleIf(seen Seen[C], kind op.Kind, val C) (done bool, err error) {
 	err = s.change(func() error {
-		if !done && s.seq.Load() != seq {
+		if s.seq.Load() != seen.seq {
+			now, err := s.look(seen.key)
+			if err != nil || now.Had != seen.Had || now.Had && now.Val != seen.Val {
+				return err
+			}
+		}
+		err := s.one(kind, seen.key, val)
+		done = err == nil
+		return err
+	})
+	return done, err
+}
+
+// one does one operation, and returns nothing of what was there. The caller has the device to
+// itself.
+func (s *Solo[C]) one(kind op.Kind, key, val C) error {
+	s.seq.Add(1)
+	return s.counted(s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) {
+		copy(keys, []C{key})
+		copy(vals, []C{val})
+	}}))
+}
+
+// Pop deletes the first entry, or the last, and returns it; ok is false if there is none.
+func (s *Solo[C]) Pop(last bool) (key, val C, ok bool, err error) {
+	err = s.change(func() error {
+		n, at := s.gpu.tree.Len(), 0
+		if n == 0 {
 			return nil
 		}
-		done = true
-		s.seq.Add(1)
-		return s.counted(s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) {
-			copy(keys, []C{key})
-			copy(vals, []C{val})
-		}}))
+		if last {
+			at = n - 1
+		}
+		var k, v [1]C
+		if err := s.gpu.runs(s.gpu.tree, []int{at}, []int{0, 1}, k[:], v[:]); err != nil {
+			return err
+		}
+		err := s.one(op.Delete, k[0], 0)
+		key, val, ok = k[0], v[0], err == nil
+		return err
 	})
-	return done && err == nil, err
+	return key, val, ok, err
 }
 
 // Find looks n keys up: see Twin.Find.
@@ -186,8 +243,8 @@ func (s *Solo[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, v
 
 // Get returns the value of key, and reports whether there is one.
 func (s *Solo[C]) Get(key C) (val C, ok bool, err error) {
-	err = s.Find(1, func(_ int, keys []C) { keys[0] = key }, func(_ int, vals []C, found []byte) { val, ok = vals[0], found[0]&1 != 0 })
-	return val, ok, err
+	seen, err := s.Look(key)
+	return seen.Val, seen.Had, err
 }
 
 // Rank sets ranks to the number of entries below each key, or up to it where
@@ -209,6 +266,25 @@ func (s *Solo[C]) Entries(lo int, keys, vals []C) (n int, err error) {
 		return s.gpu.runs(s.gpu.tree, []int{lo}, []int{0, n}, keys[:n], vals[:n])
 	})
 	return n, err
+}
+
+// Near sets keys and vals to those of the entries from a key on, or down to the last below it,
+// as many as there are and fit, and returns how many, with the number that Seq returned.
+func (s *Solo[C]) Near(key C, down bool, keys, vals []C) (n int, seq uint64, err error) {
+	err = s.use(func() error {
+		seq = s.seq.Load()
+		if !down {
+			n, err = s.gpu.from(key, keys, vals)
+			return err
+		}
+		var end [1]int
+		if err := s.gpu.ranks(s.gpu.tree, []C{key}, true, end[:]); err != nil {
+			return err
+		}
+		n = min(len(keys), end[0])
+		return s.gpu.runs(s.gpu.tree, []int{end[0] - n}, []int{0, n}, keys[:n], vals[:n])
+	})
+	return n, seq, err
 }
 
 // Check looks at all of the tree.
