@@ -227,7 +227,7 @@ func (t *Tree[C]) pieces() (n int, err error) {
 			for y := st.at; !st.whole && y != nothing; y = t.piece(y).more {
 				n++
 			}
-			if in := t.leaf(x).info(); !st.whole && m == h.newest.Load() && in.epoch > m.epoch && in.missing == 0 && t.leaf(x).loadWord()&simd.WordDead == 0 {
+			if in := t.leaf(x).info(); !st.whole && m == h.newest.Load() && !h.mustTakeOver(x) && in.epoch > m.epoch && in.missing == 0 && t.leaf(x).loadWord()&simd.WordDead == 0 {
 				err = fmt.Errorf("leaf %d: nothing is missing of a state that is not whole", x)
 			}
 		}

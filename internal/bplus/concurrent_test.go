@@ -84,7 +84,9 @@ func stress(t *testing.T, start, space uint64, writers int, d time.Duration) {
 	for r := range 3 {
 		run(100+r, func(rng *rand.Rand) { readSome(t, tree, rng, space) })
 	}
-	run(200, func(rng *rand.Rand) { snapshotSome(t, tree, rng) })
+	for r := range 2 { // so that one is closed while another is there, or is being closed
+		run(200+r, func(rng *rand.Rand) { snapshotSome(t, tree, rng) })
+	}
 	time.Sleep(d)
 	stop.Store(true)
 	wg.Wait()

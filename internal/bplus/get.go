@@ -3,6 +3,7 @@ package bplus
 import (
 	"sync"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -44,8 +45,9 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, h
 		found = found[lo:hi]
 	}
 	var again [bucketKeys]int32
+	var p epoch.Patience
 	for {
-		gen, r := t.Gen(), t.view()
+		gen, r := p.Begin(&t.Clock), t.view()
 		hits, repeat := simd.GetRegular(&r, keys, vals, found, again[:])
 		for _, i := range again[:repeat] {
 			v, ok := t.getOne(keys[i])
@@ -62,6 +64,7 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, h
 			use(lo, hi)
 		}
 		if t.Current(gen) || t.Closed() {
+			p.Done()
 			return hits
 		}
 	}

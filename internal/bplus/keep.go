@@ -304,14 +304,13 @@ func (t *Tree[C]) joinStates(to, from uint32) {
 	t.dropPieces(from)
 }
 
-// drop gives the memory of a state back.
+// drop gives the memory of a state back. The caller holds the history alone.
 func (t *Tree[C]) drop(st state) {
 	if !st.whole {
 		t.dropPieces(st.at)
 		return
 	}
-	t.snapshots.kept.Add(-1)
-	t.retire(uint64(st.at))
+	t.snapshots.freed = append(t.snapshots.freed, st.at)
 }
 
 // dropPieces gives pieces back.

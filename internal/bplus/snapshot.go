@@ -3,10 +3,8 @@ package bplus
 import (
 	"fmt"
 	"maps"
-	"math"
 	"math/bits"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,15 +24,16 @@ import (
 //
 // A kept state belongs to the newest snapshot that needs it. Older ones that
 // need the same state look for it there. When a snapshot is closed, its states
-// go to the next older one that needs them, or are freed: no state is kept
-// longer than some snapshot needs it.
+// go to the next older one that needs them, or are freed (see close.go): no state
+// is kept longer than some snapshot needs it.
 
 // history is the snapshots of a tree.
 type history[C Code] struct {
 	mu     sync.RWMutex
-	all    []*moment // the oldest first
-	newest atomic.Pointer[moment]
-	kept   atomic.Int64 // leaves kept for snapshots alone
+	all    []*moment              // the oldest first; with those that were closed, until their states are handed over
+	newest atomic.Pointer[moment] // that is not closed
+	freed  []uint32               // leaves to be retired, whose states no snapshot needs
+	kept   atomic.Int64           // leaves kept for snapshots alone
 }
 
 // moment is the state of a tree at the end of an epoch.
@@ -86,6 +85,11 @@ func (t *Tree[C]) preserve(x uint32, word, gen, block uint64, used *promises) (m
 	h := &t.snapshots
 	t.filling.RLock()
 	h.mu.RLock()
+	for h.mustTakeOver(x) {
+		h.mu.RUnlock()
+		t.takeOver(x)
+		h.mu.RLock()
+	}
 	switch m := h.newest.Load(); {
 	case t.Closed():
 		err = op.ErrClosed
@@ -187,69 +191,6 @@ func (h *history[C]) keepDead(x uint32, born uint64) bool {
 	return true
 }
 
-// end closes a snapshot: its states go to the next older one, or are freed.
-func (t *Tree[C]) end(m *moment) {
-	t.structure.Lock()
-	defer t.structure.Unlock()
-	free, last := t.unlist(m)
-	t.values.Load().End(m.epoch)
-	for _, st := range free.all {
-		t.drop(st)
-	}
-	t.advance()
-	if last && t.Closed() {
-		t.release()
-	}
-}
-
-// unlist takes a snapshot out of the history, and gives its states to the next
-// older one. If there is none, it returns them as free: giving them back takes
-// long, and no other goroutine has to wait for it. last is whether no snapshot
-// is left.
-func (t *Tree[C]) unlist(m *moment) (free states, last bool) {
-	h := &t.snapshots
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if m.closed {
-		return nil, false
-	}
-	m.closed = true
-	i := slices.Index(h.all, m)
-	var older *moment
-	if i > 0 {
-		older = h.all[i-1]
-		older.newer.Store(m.newer.Load())
-	}
-	free, m.saved = m.saved, nil
-	if older != nil {
-		for x, st := range free.all {
-			t.pass(older, x, st)
-		}
-		free = nil
-	}
-	t.passDead(m, older)
-	h.all = slices.Delete(h.all, i, i+1)
-	h.newest.Store(nil)
-	if n := len(h.all); n > 0 {
-		h.newest.Store(h.all[n-1])
-	}
-	return free, len(h.all) == 0
-}
-
-// passDead hands the dead leaves of a closed snapshot to the next older one, or
-// retires them.
-func (t *Tree[C]) passDead(m, older *moment) {
-	to, until := (*epoch.List)(nil), uint64(0)
-	if older != nil {
-		to, until = &older.dead, older.epoch
-	}
-	for m.dead.Pass(math.MaxInt, to, until, func(x uint64) {
-		t.snapshots.kept.Add(-1)
-		t.retire(x)
-	}) {
-	}
-}
-
 // Kept returns the bytes that are kept for snapshots alone.
 func (t *Tree[C]) Kept() int64 {
 	return t.snapshots.kept.Load()*int64(t.leaves.pool.SlotBytes()) + t.keeps.bytes()
@@ -273,21 +214,14 @@ func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
 		return nil, op.ErrClosed
 	}
 	s := &Snapshot[C]{tree: t, moment: m}
-	runtime.AddCleanup(s, t.endLater, s.moment)
+	runtime.AddCleanup(s, t.end, s.moment)
 	return s, nil
-}
-
-// endLater closes a snapshot that was forgotten.
-func (t *Tree[C]) endLater(m *moment) {
-	t.rw.Lock()
-	defer t.rw.Unlock()
-	t.end(m)
 }
 
 // Close gives back the states that were kept for this snapshot alone.
 func (s *Snapshot[C]) Close() {
 	if !s.closed.Swap(true) {
-		s.tree.endLater(s.moment)
+		s.tree.end(s.moment)
 	}
 }
 
@@ -347,7 +281,8 @@ func (s *Snapshot[C]) readKept(x uint32, word uint64, pilot bool, f func(l leaf[
 // rebuild returns the state of a leaf that was kept. It is c where its lines have
 // to be put together: those that were kept for this snapshot or for newer ones,
 // and those of the leaf that have not been changed, as of its word. Nothing goes
-// from one snapshot to another meanwhile.
+// from one snapshot to another meanwhile, and a closed one that has states left is
+// still between its neighbours.
 func (s *Snapshot[C]) rebuild(x uint32, word uint64, pilot bool, c leaf[C]) (leaf[C], bool) {
 	t := s.tree
 	var done lineSet

@@ -35,7 +35,15 @@ func (s states) put(x uint32, st state) {
 	page[x%statesInRow] = n
 }
 
-// all yields the states and their leaves.
+// take removes the state of a leaf and returns it, if there is one.
+func (s states) take(x uint32) (st state, ok bool) {
+	if st, ok = s.get(x); ok {
+		s[x/statesInRow][x%statesInRow] = 0
+	}
+	return st, ok
+}
+
+// all yields the states and their leaves. States may be taken meanwhile.
 func (s states) all(yield func(x uint32, st state) bool) {
 	for i, page := range s {
 		for j, n := range page {
