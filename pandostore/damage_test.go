@@ -1,6 +1,7 @@
 package pandostore
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -135,6 +136,9 @@ func TestSalvage(t *testing.T) {
 			}
 			got := numbers.read(back)
 			back.Close()
+			if (got != want) != (s.Left > 0) && (got != want || s.Damage == nil) { // what is left need not hold a change
+				t.Errorf("segment %d, byte %d: %v, %v, %d bytes are left", segment, at, got, s.Damage, s.Left)
+			}
 			if s.Damage == nil && got != want {
 				t.Errorf("segment %d, byte %d: %v, and no damage", segment, at, got)
 			}
@@ -181,6 +185,9 @@ func TestSalvageFolder(t *testing.T) {
 	got, err := Salvage(filepath.Join(dir, "store"), filepath.Join(dir, "saved"))
 	if err != nil || got.Damage == nil || got.Checkpoint == "" {
 		t.Fatal(got, err)
+	}
+	if want := int64(len(bytes.TrimRight(data, "\x00")) - 4096); got.Left != want {
+		t.Errorf("%d bytes are left, want %d", got.Left, want)
 	}
 	s, err = Open[string, int64](filepath.Join(dir, "saved"))
 	if err != nil {

@@ -112,7 +112,11 @@ func (c *core) appendSingle(g *group, r *request) error {
 	case deleting:
 		kind = op.Delete
 	case updating:
-		old, had := c.knownOf(g, r.key)
+		var old index.Value
+		had := false
+		if err := reading(func() { old, had = c.knownOf(g, r.key) }); err != nil {
+			return err
+		}
 		keep := c.ask(r, old, had)
 		if r.panicked != nil || r.exited || r.err != nil || !keep && !had {
 			return nil
@@ -180,7 +184,12 @@ func (c *core) appendPop(g *group, r *request) error {
 	if r.kind == poppingMax {
 		end = 1
 	}
-	key, val, ok := c.tree.beyond(g.popped[end], end == 1)
+	var key order.Probe
+	var val index.Value
+	ok := false
+	if err := reading(func() { key, val, ok = c.tree.beyond(g.popped[end], end == 1) }); err != nil {
+		return err
+	}
 	if _, gone := g.known[key]; !ok || gone {
 		return nil
 	}

@@ -337,12 +337,16 @@ func (r *recovery) suits() error {
 	return nil
 }
 
+// mostAtOnce is how many segments are in memory to be checked: a quarter of a GiB, and as much
+// as disks give.
+const mostAtOnce = 4
+
 // check reads all segments, several at once, and finds the end of the log.
 func (r *recovery) check() error {
 	r.scans = make([]log.Scan, len(r.segments))
 	r.whole = map[uint64]bool{}
 	errs := make([]error, len(r.segments))
-	par.Run(runtime.GOMAXPROCS(0), len(r.segments), par.Func(func(i int) { r.scans[i], errs[i] = r.checkOne(r.segments[i]) }))
+	par.Run(min(runtime.GOMAXPROCS(0), mostAtOnce), len(r.segments), par.Func(func(i int) { r.scans[i], errs[i] = r.checkOne(r.segments[i]) }))
 	if err := r.connect(errs); err != nil {
 		return err
 	}
@@ -586,14 +590,16 @@ func (p *replayer) change(f *log.Frame) error {
 	if err != nil {
 		return p.bad(f, "%v", err)
 	}
-	switch {
+	switch refused := p.someRefused(f); {
+	case refused && f.Kind == log.DeleteRange:
+		return nil
 	case f.Kind == log.DeleteRange:
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.tree.deleteRange(b.Keys)
-		return nil
-	case p.someRefused(f):
+		_, err := p.tree.deleteRange(b.Keys)
+		return err
+	case refused:
 		p.addAccepted(f, &b)
 	case f.Count >= alone:
 		if err := p.flush(); err != nil {

@@ -1,6 +1,7 @@
 package pandostore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ type Salvaged struct {
 	Next       uint64 // number of the first operation that is not saved
 	Frames     int
 	Damage     error // what is damaged, and where; nil if nothing is
+	Left       int64 // bytes that were written to the log behind the damage, which are not saved
 }
 
 // Salvage makes a store in the folder out of everything in the folder dir that is before the
@@ -63,7 +65,11 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 	}
 	var b batches
 	for i := range r.segments {
-		goOn, err := s.segment(&r, &b, to, i)
+		before := s.Damage
+		end, goOn, err := s.segment(&r, &b, to, i)
+		if err == nil && s.Damage != before { // the log's
+			err = s.leave(&r, i, end)
+		}
 		if err != nil {
 			return s, err
 		}
@@ -72,6 +78,20 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 		}
 	}
 	return s, to.Sync()
+}
+
+// leave counts what is in the log from an offset of a segment on.
+func (s *Salvaged) leave(r *recovery, i int, from int64) error {
+	for _, n := range r.segments[i:] {
+		data, err := r.read(n)
+		if err != nil {
+			return err
+		}
+		written := len(bytes.TrimRight(data, "\x00")) // segments are made ahead, of zeros
+		s.Left += max(int64(written)-from, 0)
+		from = 0
+	}
+	return nil
 }
 
 // chooseWhole takes the newest checkpoint that is whole and has the log behind it. It
@@ -117,12 +137,13 @@ func (r *recovery) beginning() error {
 	return r.verifyCheckpoint()
 }
 
-// segment copies a segment up to the first damage, and reports whether there is none.
-func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn bool, err error) {
+// segment copies a segment up to the first damage, and returns where that is, and whether there
+// is none.
+func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (end int64, goOn bool, err error) {
 	n := r.segments[i]
 	data, err := r.read(n)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	info, err := log.ReadInfo(data, n)
 	if err == nil && info != r.info {
@@ -131,10 +152,10 @@ func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn
 	var damaged *log.Bad
 	if errors.As(err, &damaged) {
 		s.Damage = damaged
-		return false, s.begin(r, to, n)
+		return 0, false, s.begin(r, to, n)
 	}
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	scan, bad := log.Read(data, &info, n, func(f *log.Frame) error {
 		if why := b.take(f); why != "" {
@@ -144,7 +165,7 @@ func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn
 	})
 	if scan.Frames > 0 && scan.First != s.Next {
 		s.Damage = &log.Bad{Name: log.Name(n), Why: fmt.Sprintf("it begins with operation %d, and %d was to come", scan.First, s.Next)}
-		return false, s.begin(r, to, n)
+		return 0, false, s.begin(r, to, n)
 	}
 	if bad != nil {
 		s.Damage = bad
@@ -153,16 +174,16 @@ func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn
 		s.Next = scan.Next
 	}
 	if err := log.Copy(to, info, n, data, scan.End); err != nil {
-		return false, err
+		return 0, false, err
 	}
 	if goOn = bad == nil && scan.Sealed; goOn && i+1 == len(r.segments) {
 		s.Damage = &log.Bad{Name: log.Name(n + 1), Why: "this part of the log is missing"}
-		return false, s.begin(r, to, n+1)
+		return scan.End, false, s.begin(r, to, n+1)
 	}
 	if bad == nil && !scan.Sealed && s.Damage == nil {
 		s.Damage = s.behind(r, i, scan.End)
 	}
-	return goOn, nil
+	return scan.End, goOn, nil
 }
 
 // behind returns what is wrong with the segments behind the last of the log, as Open says

@@ -284,13 +284,17 @@ func (c *core) applyRun(g *group, u *run) {
 	r := u.requests[0]
 	switch {
 	case u.gathered != nil && r.kind.pops():
-		c.tree.delete(r.key)
+		if _, _, r.err = c.tree.delete(r.key); r.err != nil {
+			c.refuse(g, r, u.first, 1)
+		}
 	case u.gathered != nil:
 		c.applySingles(g, u)
 	case r.kind == deletingRange:
-		r.n = c.tree.deleteRange(r.batch.Keys)
+		if r.n, r.err = c.tree.deleteRange(r.batch.Keys); r.err != nil {
+			c.refuse(g, r, u.first, r.batch.Keys.Len())
+		}
 	case r.kind == marking:
-		r.mark.moment = c.tree.snapshot()
+		r.err = reading(func() { r.mark.moment = c.tree.snapshot() })
 	default:
 		if r.n, r.err = c.tree.apply(&r.batch, r.found); r.err != nil {
 			c.refuse(g, r, u.first, r.batch.Len())
@@ -316,7 +320,7 @@ func (c *core) applySingles(g *group, u *run) {
 		case r.kind == updating && gone[r.key]: // it was told a value that is not there
 			err = pando.ErrMemoryLimit
 		case kind == op.Delete:
-			r.old, r.had = c.tree.delete(r.key)
+			r.old, r.had, err = c.tree.delete(r.key)
 		case r.kind == swapping:
 			r.old, r.had, err = c.tree.swap(r.key, r.val)
 		default:

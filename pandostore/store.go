@@ -17,15 +17,15 @@ type tree[K pando.Key, V any] = pando.Tree[K, V]
 
 // Store is a Tree that outlives its process. Make one with Open.
 //
-// Any method may be called from any goroutine at any time. A Store is read as a Tree is,
-// by all methods of pando.Index and by Snapshot: readers take no lock and wait for nobody. Whatever
-// changes it is written to a log first. By default a change is durable when its method
-// returns, and readers see nothing that is not.
+// Any method may be called from any goroutine at any time. A Store is read as a Tree is, by
+// all methods of pando.Index and by Snapshot; its readers wait for nothing that those of a
+// Tree do not wait for. Whatever changes it is written to a log first. By default a change
+// is durable when its method returns, and readers see nothing that is not.
 //
 // A change, also a batch of any size, survives a crash whole or not at all, and never
 // without those that were acknowledged before it. To readers, a batch is what it is in a
-// Tree. Values are kept as a Tree keeps them, so that a slice of bytes must not be changed
-// once it was given to a Store.
+// Tree. Values are kept as a Tree keeps them: of strings and slices of bytes it has copies, so
+// that the caller may change a slice when the method has returned.
 //
 // After a write or a sync that fails, every change returns an error that wraps ErrReadOnly and
 // the cause, for good: nobody can know what the disk has. Readers go on. Open finds all
@@ -151,7 +151,8 @@ func (s *Store[K, V]) delete(key order.Probe) (old V, had bool, err error) {
 }
 
 // DeleteRange deletes the entries with lo <= key <= hi, and returns how many there were.
-// No other change is made meanwhile.
+// No other change is made meanwhile. If it returns an error, for want of memory, some of them may be
+// gone; they are there again when the store is opened anew.
 func (s *Store[K, V]) DeleteRange(lo, hi K) (deleted int, err error) {
 	r := newRequest(deletingRange)
 	r.batch.Kind, r.batch.Keys = op.Delete, order.KeysAs(s.key, []K{lo, hi})

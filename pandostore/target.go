@@ -54,7 +54,12 @@ func (t target) swap(key order.Probe, val index.Value) (old index.Value, had boo
 
 func (t target) set(key order.Probe, val index.Value) error { return t.h.Set(key, val) }
 
-func (t target) delete(key order.Probe) (old index.Value, had bool) { return t.h.Delete(key) }
+// delete deletes a key. Like all that deletes it may fail for want of memory, where a tree panics: the
+// goroutine that finds out is often not the one that asked.
+func (t target) delete(key order.Probe) (old index.Value, had bool, err error) {
+	old, had, err = t.h.Open().Delete(key)
+	return old, had, index.Public(err)
+}
 
 // apply does a batch. Where found is not nil, and operations are not all of one kind, it sets
 // values to those before. It returns how many entries were deleted if all operations delete.
@@ -63,14 +68,31 @@ func (t target) apply(b *index.Batch, found []bool) (deleted int, err error) {
 	case b.Kinds == nil && b.Kind == op.Set:
 		return 0, t.h.SetBatch(b.Keys, b.Vals)
 	case b.Kinds == nil && b.Kind == op.Delete:
-		return t.h.DeleteBatch(b.Keys, found), nil
+		deleted, err = t.h.Open().DeleteBatch(b.Keys, found)
+		return deleted, index.Public(err)
 	}
 	ops := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(b.Kinds))), len(b.Kinds))
 	return 0, t.h.Apply(ops, b.Keys, b.Vals, found)
 }
 
-func (t target) deleteRange(keys order.Keys) int {
-	return t.h.DeleteRange(keys.Probe(0), keys.Probe(1))
+func (t target) deleteRange(keys order.Keys) (deleted int, err error) {
+	deleted, err = t.h.Open().DeleteRange(keys.Probe(0), keys.Probe(1))
+	return deleted, index.Public(err)
+}
+
+// reading calls f, which reads the tree, and returns why there is none any more if it panics: the
+// GPU that alone held it may be lost.
+func reading(f func()) (err error) {
+	defer func() {
+		p := recover()
+		if text, ok := p.(string); ok {
+			err = index.Public(index.Problem(index.ErrDeviceLost, "%s", strings.TrimPrefix(text, "pando: ")))
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	f()
+	return nil
 }
 
 func (t target) snapshot() moment { return snapshotOf(t.h) }

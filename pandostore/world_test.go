@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/pandostore/internal/disk/crash"
 	"github.com/pando-index/pando/pandostore/internal/log"
 )
@@ -404,5 +408,94 @@ func TestCodec(t *testing.T) {
 	defer s.Close()
 	if v, ok := s.Get(5); !ok || !slices.Equal(v, []string{"five", "5"}) || s.Len() != 1 {
 		t.Error(v, ok, s.Len())
+	}
+}
+
+// With SyncEvery the log is synced though nobody asks for it: soon no crash takes back what
+// was acknowledged.
+func TestSyncEvery(t *testing.T) {
+	t.Parallel()
+	fs, rng := crash.New(), seed.Rand(t)
+	s := must[uint64, uint64](t, fs, SyncEvery(time.Millisecond), CheckpointAfter(0))
+	defer s.Close()
+	for key := range uint64(3) {
+		try(t, s.Set(key, key))
+		for end := time.Now().Add(20 * time.Second); !outlives(t, fs, rng, key); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the log is not synced")
+			}
+		}
+	}
+}
+
+// outlives reports whether a key is there after each of many crashes, half of which would
+// take it back if it were not on disk.
+func outlives(t *testing.T, fs *crash.Folder, rng *rand.Rand, key uint64) bool {
+	for range 20 {
+		s := must[uint64, uint64](t, fs.Image(rng))
+		has := s.Has(key)
+		s.Close()
+		if !has {
+			return false
+		}
+	}
+	return true
+}
+
+// A store has copies of values: the caller's slices may change when a method has returned.
+func TestValuesAreCopied(t *testing.T) {
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			fs := crash.New()
+			s := must[int, []byte](t, fs, mode...)
+			val := []byte("as it was given to the store")
+			want := string(val)
+			try(t, s.Set(1, val), s.SetBatch([]int{2, 3}, [][]byte{val, val}), s.Update(4, func([]byte, bool) ([]byte, bool) { return val, true }))
+			clear(val)
+			for range 2 {
+				for k := 1; k <= 4; k++ {
+					if v, _ := s.Get(k); string(v) != want {
+						t.Errorf("key %d: %q, want %q", k, v, want)
+					}
+				}
+				try(t, s.Close())
+				s = must[int, []byte](t, fs, mode...)
+			}
+			s.Close()
+		})
+	}
+}
+
+// A recovery has a few segments in memory, however many cores there are.
+func TestRecoveryReadsFew(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	fs := crash.New()
+	s := must[uint64, uint64](t, fs, small, CheckpointAfter(0))
+	for i := range uint64(1000) {
+		try(t, s.SetBatch([]uint64{i, i + 1000}, []uint64{i, i}))
+	}
+	try(t, s.Close())
+	var reads atomic.Int64
+	fs.SetFailRead(func(what string) error {
+		if strings.HasPrefix(what, "read log") {
+			reads.Add(1)
+		}
+		return nil
+	})
+	most := int64(0)
+	s = must[uint64, uint64](t, fs, small, Recovering(func(p Progress) {
+		if most > 0 {
+			return
+		}
+		for still := 0; still < 20; still++ { // until all that check a segment wait for this
+			time.Sleep(time.Millisecond)
+			if n := reads.Load(); n != most {
+				most, still = n, 0
+			}
+		}
+	}))
+	defer s.Close()
+	if n := s.Log().Found.Segments; n < 10 || most > mostAtOnce+1 { // one for the head of the first
+		t.Errorf("%d of %d segments were read when the first was checked", most, n)
 	}
 }

@@ -54,16 +54,25 @@ func newStore() *cobra.Command {
 }
 
 // hasStore reports whether a folder has a store. One that is empty, or not there, has none,
-// and may get one.
+// and may get one; so may one in which a program was killed before makeStore was done.
 func hasStore(path string) (info pandostore.Info, has bool, err error) {
 	info, err = pandostore.Inspect(path)
 	if err == nil {
-		return info, true, nil
+		return info, !halfMade(path, info), nil
 	}
 	if names, e := os.ReadDir(path); errors.Is(e, fs.ErrNotExist) || e == nil && len(names) == 0 {
 		return info, false, nil
 	}
 	return info, false, explainStore(path, err)
+}
+
+// halfMade reports whether a store has neither a checkpoint nor a change.
+func halfMade(path string, info pandostore.Info) bool {
+	if info.Checkpoint != nil {
+		return false
+	}
+	found, err := pandostore.Verify(path)
+	return err == nil && found.LogOperations == 0
 }
 
 // explainStore adds a next step to errors of stores.
@@ -363,7 +372,7 @@ func newStoreSalvage() *cobra.Command {
 			if got.Checkpoint != "" {
 				from = got.Checkpoint + " and the log behind it"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, up to operation %s\ndamaged: %v\n", args[1], from, thousands(int64(got.Next)-1), got.Damage)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, up to operation %s\ndamaged: %v\nnot saved: %s of the log behind the damage\n", args[1], from, thousands(int64(got.Next)-1), got.Damage, binary(got.Left))
 			return err
 		},
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
 	"github.com/pando-index/pando/pandostore"
 )
 
@@ -93,5 +95,45 @@ func TestStoreImportInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"store", "range", dir}, &out, os.Stderr); code != exitOK || out.String() != "1\n2\n3\n" {
 		t.Errorf("%d: %s", code, out.String())
+	}
+}
+
+// A program that is killed while it makes a store leaves a log without the checkpoint that
+// names the columns. The next one to make it goes on as if nothing were there.
+func TestStoreHalfMade(t *testing.T) {
+	types, note, err := entryTypes([]table.Field{{Name: "key", Type: table.String}, {Name: "a", Type: table.Int64}, {Name: "b", Type: table.String}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(rows, []byte("key,a,b\nx,5,y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, again := range map[string][]string{"init": {"-t", "key=string", "-t", "a=int64", "-t", "b=string"}, "import": {rows, "-k", "key", "-v", "a", "-v", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			s, err := typed.NewStore(dir, types, pandostore.Note(note))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			pando := func(args ...string) string {
+				var out, errs bytes.Buffer
+				if code := run(append([]string{"store"}, args...), &out, &errs); code != exitOK {
+					t.Fatalf("%v: %d, %s", args, code, errs.String())
+				}
+				return out.String()
+			}
+			pando(append([]string{name, dir}, again...)...)
+			pando("import", dir, rows, "-k", "key", "-v", "a", "-v", "b")
+			if got := pando("range", dir, "-f", "csv"); got != "key,a,b\nx,5,y\n" {
+				t.Errorf("%s", got)
+			}
+			if code := run([]string{"store", "init", dir, "-t", "key=string"}, io.Discard, io.Discard); code != exitFailure {
+				t.Errorf("init where a store is: %d", code)
+			}
+		})
 	}
 }

@@ -135,6 +135,13 @@ func New(d device.Device, p Plan) *Device {
 	return &Device{inner: d, plan: p, live: map[any]struct{}{}}
 }
 
+// Lose makes the device lost: every operation from now on fails with device.ErrLost.
+func (d *Device) Lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lost = true
+}
+
 // Count returns how many operations of a kind have been requested so far,
 // including those that failed.
 func (d *Device) Count(op Op) int {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/pandostore/internal/disk/crash"
@@ -218,4 +220,44 @@ func reseal(b []byte, at int64) {
 	h := b[at : at+frameHeader]
 	sum := crc32.Update(frameSeed(info.Store, 1, at), castagnoli, h[4:])
 	binary.LittleEndian.PutUint32(h[atHeaderSum:], sum)
+}
+
+// A segment that could not be made ahead is made when it is needed, and then nobody makes it again: it
+// may be gone by the time.
+func TestNextSegmentIsMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := crash.New()
+		w, err := NewWriter(dir, info, HeaderSize+1000, Start{Segment: 1, Next: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := 0
+		dir.SetFail(func(_ int, what string) (f crash.Fault) {
+			if what == "sync folder" {
+				if made++; made == 1 {
+					f.Err = syscall.EIO
+				}
+			}
+			return f
+		})
+		for i := range 6 {
+			if err := errors.Join(w.End(append(w.Begin(), payload(40+i%5)...), Set, 1), w.Sync()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if made != 1 {
+			t.Fatalf("the next segment was begun %d times", made)
+		}
+		if err := errors.Join(w.End(append(w.Begin(), payload(1)...), Set, 1), w.Rotate()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if made != 2 {
+			t.Errorf("the next segment was made %d times", made-1)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -351,14 +351,14 @@ func (w *Writer) Rotate() error {
 // disk was full, say, it is made now, as short as can be.
 func (w *Writer) takeSpare() (disk.File, error) {
 	w.ahead()
-	name, err := w.spare.name, w.spare.wait()
-	if err != nil {
-		w.spare = nil
+	if err := w.spare.wait(); err != nil {
 		if err := prepare(w.dir, &w.info, w.segment+1, HeaderSize, nil); err != nil {
+			w.spare = nil
 			return nil, err
 		}
+		w.spare.err = nil // it stays, or the last frames of this segment would begin to make it once more
 	}
-	return w.dir.Open(name)
+	return w.dir.Open(w.spare.name)
 }
 
 // Close says that the program has ended well, and closes the files. It must not run beside
