@@ -1,6 +1,7 @@
 package pando_test
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,6 +34,49 @@ func inLimitedAddresses(t *testing.T, bytes int64, test string, env ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// A program that nobody has prepared for it runs with few addresses, too: they are taken
+// before it begins, as by ulimit -v in a shell, so that its threads and the heap that it
+// starts with have to come out of them.
+func TestLimited(t *testing.T) {
+	if kind := os.Getenv(limitedKind); kind != "" {
+		inFewAddresses(t, kind, 1<<30)
+		return
+	}
+	if seed.RaceDetector {
+		t.Skip("the race detector maps far more")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kib := 1_000_000
+	if linksC(t, exe) {
+		kib = 4_000_000 // 72 MiB go to the stack and the malloc of each thread
+	}
+	for _, kind := range []string{"numbers", "strings"} {
+		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, kib), exe, "-test.run=^TestLimited$")
+		cmd.Env = append(os.Environ(), limitedKind+"="+kind, "GOMAXPROCS=16")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", kind, err, out)
+		}
+	}
+}
+
+// linksC reports whether a program is linked with the C library.
+func linksC(t *testing.T, program string) bool {
+	t.Helper()
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	libraries, err := f.ImportedLibraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(libraries) > 0
 }
 
 // TestMain takes addresses away before any test runs, where it is told to.

@@ -19,12 +19,8 @@ const limitedKind = "PANDO_TEST_LIMITED_KIND"
 // With few addresses trees take what they need, when they need it, and the program goes
 // on: with Go memory and threads of its own, beside trees of which one is full.
 func TestTreesInFewAddresses(t *testing.T) {
-	switch os.Getenv(limitedKind) {
-	case "numbers":
-		inFewAddresses(t, func(i int) uint64 { return uint64(i) })
-		return
-	case "strings":
-		inFewAddresses(t, func(i int) string { return fmt.Sprintf("key%016d", i) })
+	if limit, err := strconv.ParseInt(os.Getenv(limitedAddresses), 10, 64); err == nil {
+		inFewAddresses(t, os.Getenv(limitedKind), limit)
 		return
 	}
 	for i, c := range []struct {
@@ -43,9 +39,18 @@ func TestTreesInFewAddresses(t *testing.T) {
 	}
 }
 
-// inFewAddresses is a program that makes a tree, uses memory and threads of its own, and
-// fills the tree, until it is full where that takes no more than some hundred MiB.
-func inFewAddresses[K pando.Key](t *testing.T, key func(i int) K) {
+// inFewAddresses is beside for a kind of keys.
+func inFewAddresses(t *testing.T, kind string, limit int64) {
+	if kind == "strings" {
+		beside(t, limit, func(i int) string { return fmt.Sprintf("key%016d", i) })
+	} else {
+		beside(t, limit, func(i int) uint64 { return uint64(i) })
+	}
+}
+
+// beside is a program that makes a tree, uses memory and threads of its own, and fills the
+// tree, until it is full where that takes no more than some hundred MiB of the limit.
+func beside[K pando.Key](t *testing.T, limit int64, key func(i int) K) {
 	before := addressesMapped()
 	tree, err := pando.NewTree[K, uint64]()
 	if err != nil {
@@ -58,7 +63,6 @@ func inFewAddresses[K pando.Key](t *testing.T, key func(i int) K) {
 	if took := addressesMapped() - before; took > 128<<20 { // some of it for threads
 		t.Errorf("a tree of one entry takes %d MiB of addresses", took>>20)
 	}
-	limit, _ := strconv.ParseInt(os.Getenv(limitedAddresses), 10, 64)
 	own := ownMemory(t, min(limit/8, 50<<20))
 	n := fill(t, tree, key, limit < 1<<30)
 	own = append(own, ownMemory(t, min(limit/8, 50<<20))...)
