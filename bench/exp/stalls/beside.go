@@ -3,6 +3,8 @@ package stalls
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
+	"iter"
 	"runtime"
 	"slices"
 	"time"
@@ -84,6 +86,7 @@ type beside struct {
 	greedy   bool          // it takes all there are
 	changes  bool          // it changes values
 	empty    bool          // it begins with an empty tree
+	ends     bool          // it deletes keys of the upper half, too
 }
 
 func (w *waiting[K]) threadsOf(b *beside) int {
@@ -109,11 +112,14 @@ func (w *waiting[K]) besides() []beside {
 
 func nothingToReturn(f func()) func() error { return func() error { f(); return nil } }
 
-// restore puts back what operations have deleted.
+// restore puts back what operations have deleted of the lower half.
 func (w *waiting[K]) restore() error {
 	half := len(w.keys) / 2
 	return w.tree.SetBatch(w.keys[:half], w.vals[:half])
 }
+
+// restoreAll puts back what operations have deleted.
+func (w *waiting[K]) restoreAll() error { return w.tree.SetBatch(w.keys, w.vals) }
 
 // change makes changes all over the tree, and takes them back.
 func (w *waiting[K]) change() error {
@@ -156,10 +162,11 @@ func (w *waiting[K]) singles() []beside {
 			return nil
 		}
 	}
-	ends := []beside{{name: "PopMin", prepare: w.restore, do: pop((*pando.Tree[K, uint64]).PopMin), times: pops}}
-	return append(ends,
-		beside{name: "Set, from empty", empty: true, prepare: anew, do: grow, times: min(len(w.keys), row)},
-		beside{name: "Set and Delete", times: row, do: func() error {
+	return []beside{
+		{name: "PopMin", prepare: w.restore, do: pop((*pando.Tree[K, uint64]).PopMin), times: pops},
+		{name: "PopMax", prepare: w.restoreAll, do: pop((*pando.Tree[K, uint64]).PopMax), times: pops, ends: true},
+		{name: "Set, from empty", empty: true, prepare: anew, do: grow, times: min(len(w.keys), row)},
+		{name: "Set and Delete", times: row, do: func() error {
 			k := some()
 			if err := w.tree.Set(k, w.value(k)); err != nil {
 				return err
@@ -167,10 +174,20 @@ func (w *waiting[K]) singles() []beside {
 			w.tree.Delete(k)
 			return nil
 		}},
-		beside{name: "Update", times: row, do: func() error {
+		{name: "Swap", times: row, do: func() error {
+			k := some()
+			_, _, err := w.tree.Swap(k, w.value(k))
+			return err
+		}},
+		{name: "Update", times: row, do: func() error {
 			k := some()
 			return w.tree.Update(k, func(uint64, bool) (uint64, bool) { return w.value(k), true })
-		}})
+		}},
+		{name: "Get and Has", times: row, do: nothingToReturn(func() { w.tree.Get(some()); w.tree.Has(some()) })},
+		{name: "Floor and Ceil", times: row, do: nothingToReturn(func() { w.tree.Floor(some()); w.tree.Ceil(some()) })},
+		{name: "Min and Max", times: row, do: nothingToReturn(func() { w.tree.Min(); w.tree.Max() })},
+		{name: "Len and Stats", times: row, do: nothingToReturn(func() { w.tree.Len(); w.tree.Stats() })},
+	}
 }
 
 // batches are operations on many keys.
@@ -224,6 +241,7 @@ func (w *waiting[K]) snapshots() []beside {
 			return f.Close()
 		}},
 		{name: "Save", greedy: true, do: func() error { return w.tree.Save(w.path) }},
+		{name: "WriteTo", greedy: true, do: func() error { _, err := w.tree.WriteTo(io.Discard); return err }},
 	}
 }
 
@@ -234,25 +252,65 @@ func (w *waiting[K]) readers() []beside {
 	for i := 0; i+100 < n && len(lo) < 1000; i += max(n/1000, 1) {
 		lo, hi = append(lo, w.keys[i]), append(hi, w.keys[i+100])
 	}
+	ranks := make([]int, len(w.batch))
+	all := func(entries func() iter.Seq2[K, uint64]) func() error {
+		return nothingToReturn(func() {
+			for range entries() {
+			}
+		})
+	}
 	return []beside{
 		{name: "Rank after changes", prepare: w.change, do: nothingToReturn(func() { w.tree.Rank(w.keys[n/2]) })},
 		{name: "Count after changes", prepare: w.change, do: nothingToReturn(func() { w.tree.Count(w.keys[0], w.keys[n-1]) })},
 		{name: "At after changes", prepare: w.change, do: nothingToReturn(func() { w.tree.At(n / 4) })},
+		{name: "RankBatch after changes", parallel: true, prepare: w.change, do: nothingToReturn(func() { w.tree.RankBatch(w.batch, ranks) })},
+		{name: "CountBatch after changes", parallel: true, prepare: w.change, do: nothingToReturn(func() { w.tree.CountBatch(lo, hi, ranks) })},
 		{name: "RangeBatch", parallel: true, times: 10, do: nothingToReturn(func() { w.tree.RangeBatch(lo, hi, 0) })},
-		{name: "All", do: nothingToReturn(func() {
-			for range w.tree.All() {
+		{name: "All", do: all(func() iter.Seq2[K, uint64] { return w.tree.All() })},
+		{name: "Backward", do: all(func() iter.Seq2[K, uint64] { return w.tree.Backward() })},
+		{name: "Range of half", do: all(func() iter.Seq2[K, uint64] { return w.tree.Range(w.keys[n/4], w.keys[n*3/4]) })},
+		{name: "Scan of half, backwards", do: all(func() iter.Seq2[K, uint64] {
+			return w.tree.Scan(pando.From(w.keys[n/4]), pando.To(w.keys[n*3/4]), pando.Reverse())
+		})},
+		{name: "Cursor", do: nothingToReturn(func() {
+			c := w.tree.Cursor()
+			for ok := c.First(); ok; ok = c.Next() {
 			}
 		})},
 	}
 }
 
-// vectorBesides are operations on values, which numbers alone have.
-func vectorBesides(w *waiting[uint64]) []beside {
+// numberBesides are operations on values, which are the same for all keys, and so are
+// measured beside numbers alone.
+func numberBesides(w *waiting[uint64]) []beside {
+	n := len(w.keys)
+	var lo, hi []uint64 // all keys together
+	for step, i := max(n/1000, 1), 0; i < n; i += step {
+		lo, hi = append(lo, w.keys[i]), append(hi, w.keys[min(i+step, n)-1])
+	}
+	sums := make([]pando.Summary[uint64], len(lo))
+	bounds, counts := []uint64{1 << 61, 1 << 62, 1 << 63}, make([]int, 4)
+	most := ^uint64(0)
 	return []beside{
-		{name: "Aggregate", parallel: true, do: nothingToReturn(func() { pando.Aggregate(w.tree, 0, ^uint64(0)) })},
+		{name: "Aggregate", parallel: true, do: nothingToReturn(func() { pando.Aggregate(w.tree, 0, most) })},
+		{name: "AggregateBatch", parallel: true, do: nothingToReturn(func() { pando.AggregateBatch(w.tree, lo, hi, sums) })},
+		{name: "Histogram", parallel: true, do: nothingToReturn(func() { pando.Histogram(w.tree, 0, most, bounds, counts) })},
+		{name: "Select", parallel: true, do: nothingToReturn(func() { pando.Select(w.tree, 0, most, pando.Below[uint64](1<<63)) })},
 		{name: "Transform", parallel: true, changes: true, do: func() error {
-			_, err := pando.Transform(w.tree, 0, ^uint64(0), pando.Add[uint64](1))
+			_, err := pando.Transform(w.tree, 0, most, pando.Add[uint64](1))
 			return err
 		}},
+	}
+}
+
+// textBesides are operations that strings alone have.
+func textBesides(w *waiting[string]) []beside {
+	p := w.keys[len(w.keys)/2][:1]
+	return []beside{
+		{name: "Prefix", do: nothingToReturn(func() {
+			for range w.tree.Prefix(p) {
+			}
+		})},
+		{name: "PrefixCount after changes", prepare: w.change, do: nothingToReturn(func() { w.tree.PrefixCount(p) })},
 	}
 }

@@ -61,12 +61,12 @@ func runWaits(s *contest.Session) error {
 	}
 	for _, n := range s.Sizes {
 		if wantsWaits(s, waitsOfNumbers) {
-			if err := waitsOf(s, numbersToWaitFor(n, s.Seed), path, vectorBesides); err != nil {
+			if err := waitsOf(s, numbersToWaitFor(n, s.Seed), path, numberBesides); err != nil {
 				return err
 			}
 		}
 		if wantsWaits(s, waitsOfStrings) {
-			if err := waitsOf(s, stringsToWaitFor(n, s.Seed), path, nil); err != nil {
+			if err := waitsOf(s, stringsToWaitFor(n, s.Seed), path, textBesides); err != nil {
 				return err
 			}
 		}
@@ -91,15 +91,11 @@ func wantsWaits(s *contest.Session, tree string) bool {
 }
 
 // waitsOf measures each call beside each operation.
-func waitsOf[K pando.Key](s *contest.Session, d *waitKeys[K], path string, more func(*waiting[uint64]) []beside) error {
+func waitsOf[K pando.Key](s *contest.Session, d *waitKeys[K], path string, more func(*waiting[K]) []beside) error {
 	s.Say("%s %s", contest.SizeText(len(d.keys)), d.name)
 	for i, threads := range s.Threads {
 		w := &waiting[K]{waitKeys: d, threads: threads, path: path}
-		ops := w.besides()
-		if numbers, ok := any(w).(*waiting[uint64]); ok && more != nil {
-			ops = append(ops, more(numbers)...)
-		}
-		for _, b := range ops {
+		for _, b := range append(w.besides(), more(w)...) {
 			if i > 0 && !b.parallel {
 				continue // it has been measured
 			}
