@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,8 @@ import (
 // part is what package mutant can leave out.
 type part struct{ name, what string }
 
-// packages are what has parts that can be left out, with the tests that are to notice.
+// packages are what has parts that can be left out, with the tests that are to notice those that
+// have none of their own in the table of soonest.
 var packages = []struct {
 	name, tests string
 	parts       []part
@@ -31,6 +33,7 @@ var packages = []struct {
 		{"epoch: two generations", "to let two generations pass before memory is used again"},
 		{"epoch: newest snapshot", "to keep a value that the newest snapshot has"},
 		{"epoch: older snapshot", "to hand a reference to an older snapshot that has it"},
+		{"epoch: held", "to let a generation go on while a reader holds the one before"},
 	}},
 	{"internal/bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
@@ -43,6 +46,8 @@ var packages = []struct {
 		{"preserve", "to keep a leaf's state for a snapshot"},
 		{"kept lines", "the look whether a line is kept before it is changed"},
 		{"kept lines' version", "the look at a leaf's word after its lines were put together with kept ones"},
+		{"older snapshot's states", "to take over the states of a leaf from snapshots that are being closed before more of it is kept"},
+		{"oldest states first", "to hand over the states of older snapshots first where several are being closed"},
 		{"dead", "the look whether a leaf is dead"},
 		{"lock", "to lock a leaf before its lines are stored"},
 		{"word last", "to store a leaf's word after its lines"},
@@ -82,6 +87,7 @@ var packages = []struct {
 		{"blob: tags first", "to change the tags of slots before the epoch that they begin at"},
 		{"blob: close waits", "to wait in Close for values that are being copied"},
 		{"blob: refund", "to take back what counts against a limit when a value was not put"},
+		{"blob: plausible", "the look whether a word claims to be longer than any value is"},
 		{"blob: stashes out", "to take free slots of slabs that are emptied from those who have them at hand"},
 		{"blob: unlisted while emptied", "to take a slab that is emptied off the list of those with free slots"},
 	}},
@@ -91,7 +97,9 @@ var packages = []struct {
 		{"live: generation after the copy", "to look at the generation after the bytes of a value were copied, and not before alone"},
 		{"live: moved by compare-and-swap", "to put the place of a moved value into the tree only where it has the old one"},
 		{"live: box read", "to doubt what an update was told only where it has read a box"},
+		{"live: close waits", "to wait in Close for values that changes have taken out and return"},
 		{"live: value told", "to ask an update's function again where its key has changed"},
+		{"live: still in its generation", "to look at a value again where its word may have been used again"},
 	}},
 	{"pandostore", "CrashA|Memory|Histories|Faults|LongRange", []part{
 		{"store: folder", "to sync the folder before what it names is relied on"},
@@ -107,6 +115,7 @@ var packages = []struct {
 		{"store: range in one frame", "to log both ends of a range in one frame"},
 		{"store: refused", "to log what the tree has refused"},
 		{"store: evaluated behind all", "to ask an update's function when all before is in the tree"},
+		{"store: synced by itself", "to sync the log now and then, where nobody asks for it"},
 		{"store: order of groups", "to put groups into the tree in their order"},
 	}},
 	{"pandostore/internal/log", "Moved|Torn", []part{
@@ -123,13 +132,22 @@ var packages = []struct {
 	}},
 }
 
+// TestMutants tries parts beside each other: a package's tests are compiled once, and run once for
+// each part.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	for _, p := range packages {
 		t.Run(strings.TrimPrefix(p.name, "internal/"), func(t *testing.T) {
-			binary := build(t, p.name, "-tags", "stalls,mutants")
-			limit := whole(t, binary, p.tests)
+			t.Parallel()
+			binary := filepath.Join(t.TempDir(), filepath.Base(p.name)+".test")
+			command(t, "go", "test", "-c", "-o", binary, "-tags", "stalls,mutants", module+p.name)
+			named := soonest[p.name]
+			all := whole(t, binary, p.tests, named, p.parts)
 			for _, part := range p.parts {
-				judge(t, limit, binary, p.tests, part, "PANDO_MUTANT="+part.name)
+				t.Run(part.name, func(t *testing.T) {
+					t.Parallel()
+					judge(t, all[named[part.name]], binary, part, "PANDO_MUTANT="+part.name)
+				})
 			}
 		})
 	}
@@ -159,19 +177,33 @@ func TestAssembly(t *testing.T) {
 	if len(simd.Paths()) == 1 {
 		t.Skip("this processor does not run it")
 	}
-	const tests = "Quick|Beside|Read|Write|Snapshot|Merge"
+	t.Parallel()
 	generator := filepath.Join(t.TempDir(), "generator")
 	command(t, "go", "build", "-C", simdDir+"/_gen", "-o", generator, ".")
-	all := generate(t, generator, "")
-	limit := whole(t, build(t, "internal/bplus", all), tests)
-	whole(t, build(t, "tests/linearizable", all), "")
+	flag := generate(t, generator, "")
+	o := compile(t, flag, "internal/bplus")
+	named := soonest["assembly"]
+	all := whole(t, link(t, o, flag), "Quick|Beside|Read|Write|Snapshot|Merge", named, assembly)
+	t.Run("linearizable", func(t *testing.T) {
+		t.Parallel()
+		binary := filepath.Join(t.TempDir(), "linearizable.test")
+		command(t, "go", "test", "-c", "-o", binary, flag, module+"tests/linearizable")
+		if out, failed := try(t, 5*time.Minute, binary, "."); failed {
+			t.Errorf("tests fail with all parts there:\n%s", out)
+		}
+	})
 	for _, part := range assembly {
-		binary := build(t, "internal/bplus", generate(t, generator, part.name))
-		judge(t, limit, binary, tests, part)
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			judge(t, all[named[part.name]], link(t, o, generate(t, generator, part.name)), part)
+		})
 	}
 }
 
-const simdDir = "../../internal/simd"
+const (
+	module  = "github.com/pando-index/pando/"
+	simdDir = "../../internal/simd"
+)
 
 // generate generates assembly that holds goroutines up, without a part, or with all of them if
 // part is empty. It returns the flag that has it compiled in the place of what is there.
@@ -200,55 +232,145 @@ func generate(t *testing.T, generator, part string) string {
 	return "-overlay=" + file
 }
 
-// build builds the tests of a package.
-func build(t *testing.T, name string, flags ...string) (binary string) {
+// objects is what the tests of a package are linked from.
+type objects struct {
+	main  string            // the file of their package main
+	files map[string]string // by import path
+}
+
+// compile compiles the tests of a package and all that they import.
+func compile(t *testing.T, flag, name string) (o objects) {
 	t.Helper()
-	binary = filepath.Join(t.TempDir(), filepath.Base(name)+".test")
-	args := append([]string{"test", "-c", "-o", binary}, flags...)
-	command(t, "go", append(args, "github.com/pando-index/pando/"+name)...)
+	o.files = map[string]string{}
+	path, plain := module+name, map[string]string{}
+	for l := range strings.Lines(command(t, "go", "list", "-export", flag, "-deps", "-test", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}", path)) {
+		of, file, ok := strings.Cut(strings.TrimSpace(l), "=")
+		if !ok {
+			continue
+		}
+		if of == path+".test" {
+			o.main = file
+		} else if of, forTests := strings.CutSuffix(of, " ["+path+".test]"); forTests {
+			o.files[of] = file
+		} else {
+			plain[of] = file
+		}
+	}
+	for of, file := range plain {
+		if _, ok := o.files[of]; !ok {
+			o.files[of] = file
+		}
+	}
+	return o
+}
+
+// link links tests with package simd as a flag has it compiled. What imports the package is not compiled
+// again, since its Go code is the same: that takes a tenth of the time.
+func link(t *testing.T, o objects, flag string) (binary string) {
+	t.Helper()
+	var config strings.Builder
+	for of, file := range o.files {
+		if of == module+"internal/simd" {
+			file = strings.TrimSpace(command(t, "go", "list", "-export", flag, "-f", "{{.Export}}", of))
+		}
+		fmt.Fprintf(&config, "packagefile %s=%s\n", of, file)
+	}
+	dir := t.TempDir()
+	file, binary := filepath.Join(dir, "importcfg"), filepath.Join(dir, "program.test")
+	if err := os.WriteFile(file, []byte(config.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "go", "tool", "link", "-importcfg", file, "-o", binary, o.main)
 	return binary
 }
 
-func command(t *testing.T, name string, args ...string) {
+// command runs a command and returns what it prints.
+func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	run := exec.Command(name, args...)
+	var errs strings.Builder
+	run.Stderr = &errs
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out, errs.String())
 	}
+	return string(out)
 }
 
-// whole demands that tests pass with all parts there. It returns how long to wait for them
-// where one is not.
-func whole(t *testing.T, binary, tests string) (limit time.Duration) {
+// asked is a pattern of tests, and how long to wait for them where a part is left out.
+type asked struct {
+	pattern string
+	limit   time.Duration
+}
+
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([\d.]+)s\)`)
+
+// whole demands that tests pass with all parts there: those that are named, and those of a pattern if
+// some part has none. It returns what to run where a part is not, by the names of tests, and by "" for
+// those of the pattern.
+func whole(t *testing.T, binary, tests string, named map[string]string, parts []part) map[string]asked {
 	t.Helper()
+	var patterns []string
+	left := maps.Clone(named)
+	for _, p := range parts {
+		if test := named[p.name]; test != "" {
+			patterns = append(patterns, "^"+test+"$")
+			delete(left, p.name)
+		} else {
+			patterns = append(patterns, tests)
+		}
+	}
+	for name := range left {
+		t.Errorf("%s is in the table of tests, and no part", name)
+	}
 	begin := time.Now()
-	if out, failed := try(t, 5*time.Minute, binary, tests); failed {
+	out, failed := try(t, 5*time.Minute, binary, strings.Join(patterns, "|"))
+	if failed {
 		t.Fatalf("tests fail with all parts there:\n%s", out)
 	}
-	return max(15*time.Second, 3*time.Since(begin))
-}
-
-// judge demands that tests fail without a part.
-func judge(t *testing.T, limit time.Duration, binary, tests string, p part, env ...string) {
-	t.Helper()
-	out, failed := try(t, limit, binary, tests, env...)
-	if !failed {
-		t.Errorf("%s: without %s no test fails", p.name, p.what)
-		return
+	l := map[string]asked{"": {tests, max(15*time.Second, 3*time.Since(begin))}}
+	for _, m := range passed.FindAllStringSubmatch(out, -1) {
+		takes, err := time.ParseDuration(m[2] + "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l[m[1]] = asked{"^" + m[1] + "$", max(15*time.Second, 3*takes)}
 	}
-	t.Logf("%-34s %s", p.name, culprits(out))
+	for name, test := range named {
+		if _, ok := l[test]; !ok {
+			t.Errorf("%s: there is no test %s", name, test)
+		}
+	}
+	return l
 }
 
-// try runs tests of the protocol, as many as in a long run, until one fails.
+// tries is how often a test is run that does not fail, since most of them wait for chance.
+const tries = 10
+
+// judge demands that a test fails without a part.
+func judge(t *testing.T, a asked, binary string, p part, env ...string) {
+	t.Helper()
+	begin := time.Now()
+	for range tries {
+		if out, failed := try(t, a.limit, binary, a.pattern, env...); failed {
+			t.Logf("%s, %.1f s", culprits(out), time.Since(begin).Seconds())
+			return
+		}
+	}
+	t.Errorf("without %s %s does not fail", p.what, a.pattern)
+}
+
+// try runs tests by a pattern of their names, as much of them as in a long run, until one fails.
 func try(t *testing.T, limit time.Duration, binary, tests string, env ...string) (out string, failed bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit+30*time.Second) // in assembly the tests' own limit may not be seen
 	defer cancel()
-	run := exec.CommandContext(ctx, binary, "-test.failfast", "-test.timeout="+limit.String(), "-test.run", tests)
+	run := exec.CommandContext(ctx, binary, "-test.v", "-test.failfast", "-test.timeout="+limit.String(), "-test.run", tests)
 	run.Env = append(append(os.Environ(), "PANDO_LONG=1"), env...)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
 	if ctx.Err() != nil {
-		all = append(all, "does not end, in assembly"...)
+		all = append(all, "\ndoes not end, in assembly"...)
 	}
 	return string(all), err != nil
 }
