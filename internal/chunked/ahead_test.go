@@ -40,7 +40,7 @@ func TestCrowdedDeletes(t *testing.T) {
 	for range 2 { // the second finds what the first has left in the memory for batches
 		r.apply(keys, keys, slices.Repeat([]op.Kind{op.Set}, len(keys)))
 	}
-	r.tree.crowded = 1
+	r.tree.crowded = 0
 	n := len(keys)
 	e := &Effects{Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(keys)), Kinds: r.put(make([]uint8, n))}
 	must(t, r.tree.Apply(&Ops{N: n, Keys: r.put(arena.Bytes(keys)), Kind: op.Delete, Effects: e}))

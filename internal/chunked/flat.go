@@ -6,9 +6,20 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 )
 
-// crowdedFrom is the number of operations on a chunk from which on a flat merge,
-// where a block does them all, takes too long.
+// crowdedFrom is the number of operations from which on one block takes too long for those on
+// a chunk.
 const crowdedFrom = 32 << 10
+
+// flatBlocks is the most blocks of a flat merge, unless there are more chunks.
+const flatBlocks = 8 << 10
+
+// blocksEach returns how many blocks do the operations on each chunk, of a batch of n. Where
+// chunks have few on average it is one: a tree that is small beside its batch, an empty one
+// above all, has too few chunks for all multiprocessors otherwise.
+func (t *Tree[C]) blocksEach(n int) int {
+	chunks := max(1, int(t.now.version.Count)) // none, if a device is broken
+	return max(1, min(n/(chunks*max(t.crowded/4, 1)), flatBlocks/chunks))
+}
 
 // errCrowded is the error for a batch with too many operations on a chunk for a flat
 // merge, of which nothing has been done.
@@ -17,8 +28,9 @@ var errCrowded = errors.New("chunked: a chunk has too many operations")
 // merge makes the changes by writing all of the tree anew.
 func (t *Tree[C]) merge(a *applying) error {
 	w, n, v := &t.work, int(a.N), &t.now.version
-	f := &kernel.Flat{Cuts: w.Words(int(v.Count)), Ends: w.Words(int(v.Count) * kernel.ChunkLeaves), Acts: a.acts, Shifts: w.Words(n + 1)}
-	if err := t.run.Cut(v, &a.Batch, f.Cuts, t.told+4*toldOver, t.crowded); err != nil {
+	blocks := t.blocksEach(n)
+	f := &kernel.Flat{Cuts: w.Words(int(v.Count)), Ends: w.Words(int(v.Count) * kernel.ChunkLeaves), Acts: a.acts, Shifts: w.Words(n + 1), Blocks: uint32(blocks)}
+	if err := t.run.Cut(v, &a.Batch, f.Cuts, t.told+4*toldOver, blocks*t.crowded); err != nil {
 		return err
 	}
 	if err := t.run.Weigh(v, &a.Batch, f, t.told+4*toldFailed); err != nil {

@@ -253,6 +253,52 @@ func TestThinLeavesAreMerged(t *testing.T) {
 
 func repeated(kind op.Kind, n int) []op.Kind { return slices.Repeat([]op.Kind{kind}, n) }
 
+// testManyOnFew merges batches with trees that are small beside them: several blocks then do
+// the operations on a chunk, and several warps those on a leaf.
+func testManyOnFew[C order.Code](t *testing.T, dev device.Device, n int) {
+	rng := seed.Rand(t)
+	for _, entries := range []int{0, 1, 40, 3 * kernel.LeafFill, seed.Size(400, twoChunks)} {
+		r := newRig[C](t, dev, Options{Room: 64 << 20})
+		r.tree.SetFlat(0)
+		r.tree.crowded = 64
+		r.all(between(0, entries, 0), op.Set)
+		leaf := entries / kernel.LeafFill / 2
+		few := inLeaf(leaf, 5*gap)
+		keys, vals, kinds := make([]C, n), make([]C, n), make([]op.Kind, n)
+		for i := range keys {
+			switch rng.IntN(4) {
+			case 0: // there is such a key, if there is one at all
+				keys[i] = C(keyOf(rng.IntN(entries + 1)))
+			case 1: // in that leaf
+				keys[i] = C(keyOf(leaf*kernel.LeafFill + rng.IntN(kernel.LeafFill)))
+			default: // or between its keys
+				keys[i] = C(few[rng.IntN(len(few))])
+			}
+			vals[i], kinds[i] = C(rng.Uint64()), op.Kind(rng.IntN(3))
+		}
+		r.apply(keys, vals, kinds)
+		r.check()
+		must(t, r.tree.Close())
+	}
+}
+
+func TestManyOnFew(t *testing.T) {
+	first := seed.Of(t)
+	n := seed.Size(800, 20_000)
+	if seed.Long() || first%2 == 0 {
+		testManyOnFew[uint32](t, ptx.New(ptx.Seed(first), ptx.Memory(256<<20)), n)
+	}
+	if seed.Long() || first%2 == 1 {
+		testManyOnFew[uint64](t, ptx.New(ptx.Seed(first), ptx.Memory(256<<20)), n)
+	}
+}
+
+func TestManyOnFewOnGPU(t *testing.T) {
+	dev := onGPU(t)
+	t.Run("32 bits", func(t *testing.T) { testManyOnFew[uint32](t, dev, 300_000) })
+	t.Run("64 bits", func(t *testing.T) { testManyOnFew[uint64](t, dev, 300_000) })
+}
+
 // eachWay takes a batch in each way that there is, once: NVIDIA's compute-sanitizer
 // takes a minute for what a GPU does in a millisecond.
 func eachWay[C order.Code](t *testing.T, dev device.Device) {
@@ -272,7 +318,7 @@ func eachWay[C order.Code](t *testing.T, dev device.Device) {
 	must(t, snap.Release())
 	r.tree.SetFlat(0)
 	batch(2000) // merged with everything
-	r.tree.crowded = 1
+	r.tree.crowded = 0
 	batch(200) // that cannot be
 	must(t, r.tree.Close())
 }

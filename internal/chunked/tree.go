@@ -50,7 +50,7 @@ type Tree[C order.Code] struct {
 	sortTo         int  // bit below which keys differ, as far as is known; 0 is not at all
 	luck           luck // with that
 	few            int  // operations up to which kernels are launched together
-	crowded        int  // operations on a chunk from which on there is no flat merge
+	crowded        int  // operations of a block on a chunk from which on there is no flat merge
 	careful        bool // tests: nothing is queued before its need is known
 	queuing        bool // writes of the last batch are queued, as far as the host knows
 	watch          func(Step) error

@@ -91,7 +91,7 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	} \
 	KERNEL cut##BITS(Version v, const K##BITS *keys, u32 *cuts, u32 *over, u32 n, u32 most) { cut(v, keys, n, cuts, most, over); } \
 	KERNEL weigh##BITS(Version v, Batch<K##BITS> b, Flat f, const u32 *wrong) { weigh(v, b, f, wrong); } \
-	KERNEL flatWrite##BITS(Version v, Batch<K##BITS> b, Flat f, Slots leaves) { flatWrite(v, b, f, leaves); } \
+	KERNEL flatWrite##BITS(Version v, Batch<K##BITS> b, Flat f, Slots leaves, u32 what) { flatWrite(v, b, f, leaves, what); } \
 	KERNEL flatChunks##BITS(Version v, Flat f, Slots leaves, Slots chunks, Next next) { flatChunks<K##BITS>(v, f, leaves, chunks, next); } \
 	KERNEL giveAll##BITS(Version v, Freed freed) { giveAll<K##BITS>(v, freed); }
 

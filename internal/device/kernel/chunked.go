@@ -125,6 +125,7 @@ type Flat struct {
 	Cuts, Ends      device.Ptr // operations up to those of each chunk; of each leaf, 256 a chunk
 	Acts, Shifts    device.Ptr // of operations
 	Leaves, Entries uint32     // of the result
+	Blocks          uint32     // that do the operations on a chunk
 }
 
 // Scan is temporary memory for sums: SumTemp bytes, which are 0.
@@ -338,7 +339,7 @@ func (c *Chunked) Cut(v *Version, b *Batch, cuts, over device.Ptr, most int) err
 // Weigh answers operations, and computes the effect of each, where most leaves
 // have some. It does nothing if one of two words, wrong, is not 0.
 func (c *Chunked) Weigh(v *Version, b *Batch, f *Flat, wrong device.Ptr) error {
-	return blocks(c, "weigh32", "weigh64", int(v.Count), struct {
+	return blocks(c, "weigh32", "weigh64", int(v.Count)*int(f.Blocks), struct {
 		v     Version
 		b     Batch
 		f     Flat
@@ -354,14 +355,25 @@ func (c *Chunked) Deltas(f *Flat, n int, told device.Ptr, at Scan) error {
 	}{f.Acts, f.Shifts, told, at.ticket(), at.reports(), uint32(n)})
 }
 
-// FlatWrite writes all leaves anew.
+// FlatWrite writes all leaves anew: what there was, and over it what the batch has set.
 func (c *Chunked) FlatWrite(v *Version, b *Batch, f *Flat, leaves *Slots) error {
-	return blocks(c, "flatWrite32", "flatWrite64", int(v.Count), struct {
-		v      Version
-		b      Batch
-		f      Flat
-		leaves Slots
-	}{*v, *b, *f, *leaves})
+	const entries, operations = 1, 2
+	write := func(what uint32) error {
+		return blocks(c, "flatWrite32", "flatWrite64", int(v.Count)*int(f.Blocks), struct {
+			v      Version
+			b      Batch
+			f      Flat
+			leaves Slots
+			what   uint32
+		}{*v, *b, *f, *leaves, what})
+	}
+	if f.Blocks == 1 { // a leaf is one warp's, which does one after the other
+		return write(entries | operations)
+	}
+	if err := write(entries); err != nil {
+		return err
+	}
+	return write(operations)
 }
 
 // FlatChunks writes n chunks above the leaves of a flat merge.

@@ -37,8 +37,23 @@ struct Flat {
 	u32 *acts;       // of operations
 	u32 *shifts;     // entries inserted before each, less those removed
 	u32 leaves, entries; // of the result
+	u32 blocks;          // that do a chunk
 
 	inlined u32 cutBefore(u32 c) const { return c == 0 ? 0 : cuts[c - 1]; }
+	inlined u32 chunk() const { return blockIndex() / blocks; }
+	inlined u32 block() const { return blockIndex() % blocks; }
+};
+
+// Parts is how the warps of all blocks that do a chunk share its leaves: in turns, and where
+// several blocks have more warps than there are leaves, the operations on a leaf in parts.
+struct Parts {
+	u32 first, step, all; // numbers of parts: a warp's first, how far its next is, how many there are
+	u32 each;             // parts of a leaf
+
+	inlined Parts(const Flat &f, u32 used) {
+		first = f.block() * WARPS + warpIndex(), step = f.blocks * WARPS;
+		each = f.blocks > 1 && used < step ? step / used : 1, all = used * each;
+	}
 };
 
 // find gives the number of the leaf's count keys below q, of which lane s has
@@ -56,24 +71,28 @@ template <typename K> inline_device u32 findIn(K key, u32 count, K q, bool *hit)
 	return pos;
 }
 
-// weigh is probe where most leaves have operations: a block a chunk, a warp a
-// leaf. It does nothing where keys are not in order, or a chunk has too many, of
+// weigh is probe where most leaves have operations: a chunk is f.blocks blocks', a part of a
+// leaf's operations a warp's. It does nothing where keys are not in order, or a chunk has too many, of
 // which wrong tells: the host sees that later, too.
 template <typename K> inline_device void weigh(const Version &v, const Batch<K> &b, const Flat &f, const u32 *wrong) {
 	static __shared__ u32 ends[CHUNK];
 	if (wrong[0] || wrong[1]) return;
-	u32 c = blockIndex(), e = threadIndex(), s = laneIndex(), used = v.used[c], from = f.cutBefore(c), to = f.cuts[c];
+	u32 c = f.chunk(), mine = threadIndex(), s = laneIndex(), used = v.used[c], from = f.cutBefore(c), to = f.cuts[c];
 	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
-	if (e < used) f.ends[c * CHUNK + e] = ends[e] = e == used - 1 ? to : above(b.keys, from, to - from, chunk->seps[e]);
+	if (mine < used) {
+		ends[mine] = mine == used - 1 ? to : above(b.keys, from, to - from, chunk->seps[mine]);
+		if (f.block() == 0) f.ends[c * CHUNK + mine] = ends[mine];
+	}
 	__syncthreads();
-	for (e = warpIndex(); e < used; e += WARPS) {
-		u32 begin = e ? ends[e - 1] : from, end = ends[e];
+	Parts parts(f, used);
+	for (u32 p = parts.first; p < parts.all; p += parts.step) {
+		u32 e = p / parts.each, begin = e ? ends[e - 1] : from, end = ends[e];
 		if (begin == end) continue;
 		Item item = chunk->at(e);
 		u32 count = item.count;
 		const Leaf<K> *leaf = leafAt<K>(v, item.ref);
 		K key = s < count ? leaf->keys[s] : 0;
-		for (u32 i = begin; i < end; i += WARP) {
+		for (u32 i = begin + p % parts.each * WARP; i < end; i += parts.each * WARP) {
 			bool there = i + s < end, hit;
 			u32 pos = findIn(key, count, there ? b.keys[i + s] : 0, &hit);
 			if (there) f.acts[i + s] = pos * 4 + answer(b, i + s, leaf, pos, hit);
@@ -97,19 +116,20 @@ struct Deltas {
 	inlined void end(u32 all) const { *told = shifts[n] = all; }
 };
 
-// flatWrite writes what the entries and operations of a chunk come to, a block a
-// chunk, a warp a leaf.
-template <typename K> inline_device void flatWrite(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves) {
-	static __shared__ Shifts shifts[WARPS];
-	u32 c = blockIndex(), s = laneIndex(), used = v.used[c];
-	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
-	const u32 *ends = f.ends + c * CHUNK;
-	Shifts &shift = shifts[warpIndex()];
-	for (u32 e = warpIndex(); e < used; e += WARPS) {
-		Item item = chunk->at(e);
-		u32 begin = e ? ends[e - 1] : f.cutBefore(c), end = ends[e], count = item.count, first = v.first[c] + item.first;
-		const Leaf<K> *leaf = leafAt<K>(v, item.ref);
-		K key = s < count ? leaf->keys[s] : 0, val = s < count ? leaf->vals[s] : 0;
+// flatEntries writes the entries of a leaf that stay, of which the first would be entry first
+// of the result without the batch. The lanes of a warp call it together. Operations
+// [begin, end) fall on the leaf: a few are counted, and many searched.
+template <typename K> inline_device void flatEntries(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves, Shifts &shift, Item item, u32 first, u32 begin, u32 end) {
+	const u32 few = 16 * WARP;
+	const Leaf<K> *leaf = leafAt<K>(v, item.ref);
+	u32 s = laneIndex(), at = first + s;
+	bool stays = s < item.count;
+	K key = stays ? leaf->keys[s] : 0, val = stays ? leaf->vals[s] : 0;
+	if (end - begin > few) {
+		u32 below = key > 0 ? above(b.keys, begin, end - begin, (K)(key - 1)) : begin;
+		at += f.shifts[below];
+		stays = stays && f.shifts[above(b.keys, below, end - below, key)] == f.shifts[below];
+	} else {
 		u32 removed = 0;
 		shift.clear(s);
 		for (u32 i = begin; i < end; i += WARP) {
@@ -118,16 +138,36 @@ template <typename K> inline_device void flatWrite(const Version &v, const Batch
 			if (act % 4 == REMOVE) shift.add(pos + 1, ~(u32)0);
 			removed |= act % 4 == REMOVE ? 1u << pos : 0;
 		}
-		u32 by = shift.at(s);
+		at += f.shifts[begin] + shift.at(s);
 		if (begin < end) unrolled for (u32 x = 1; x < WARP; x *= 2) removed |= shuffleXor(removed, x);
-		if (s < count && !(removed >> s & 1)) {
-			u32 at = first + f.shifts[begin] + s + by;
-			Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
-			to->keys[at % LEAF_FILL] = key;
-			to->vals[at % LEAF_FILL] = val;
-		}
-		syncWarp(ALL);
-		for (u32 i = begin + s; i < end; i += WARP) {
+		stays = stays && !(removed >> s & 1);
+	}
+	if (stays) {
+		Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
+		to->keys[at % LEAF_FILL] = key;
+		to->vals[at % LEAF_FILL] = val;
+	}
+	syncWarp(ALL);
+}
+
+// flatWrite writes what the entries and operations of a chunk come to. Blocks and warps share
+// them as in weigh; the entries of a leaf are its first warp's. Values that are replaced are
+// written with the entries, and again: so entries come first, in a launch of their own where
+// several warps do a leaf.
+enum { ENTRIES = 1, OPERATIONS = 2 };
+
+template <typename K> inline_device void flatWrite(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves, u32 what) {
+	static __shared__ Shifts shifts[WARPS];
+	u32 c = f.chunk(), s = laneIndex(), used = v.used[c];
+	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
+	const u32 *ends = f.ends + c * CHUNK;
+	Parts parts(f, used);
+	for (u32 p = parts.first; p < parts.all; p += parts.step) {
+		u32 e = p / parts.each, part = p % parts.each;
+		Item item = chunk->at(e);
+		u32 begin = e ? ends[e - 1] : f.cutBefore(c), end = ends[e], first = v.first[c] + item.first;
+		if (part == 0 && what & ENTRIES) flatEntries(v, b, f, leaves, shifts[warpIndex()], item, first, begin, end);
+		if (what & OPERATIONS) for (u32 i = begin + part * WARP + s; i < end; i += parts.each * WARP) {
 			u32 act = f.acts[i] % 4;
 			if (act != INSERT && act != REPLACE) continue;
 			u32 at = first + f.acts[i] / 4 + f.shifts[i];
