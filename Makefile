@@ -66,7 +66,7 @@ mutants:
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
 	go test -tags noasm ./internal/simd ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
-	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
+	go test -tags nogpu ./cuda ./tests/devices ./tests/kernels ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and

@@ -28,7 +28,8 @@ steps() {
 		tests       chunked-test     120  PANDO_LONG=1 PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.run OnGPU|Watched
 		tests       cuart-test       120  PANDO_LONG=1 PANDO_SEEDS=40 ./run.sh test internal/cuart -test.v -test.run OnGPU
 		tests       tree-test        120  PANDO_LONG=1 ./run.sh test tests/devices -test.v -test.run Tree
-		tests       sort-test        120  PANDO_LONG=1 ./run.sh test internal/device/kernel -test.v -test.run Sort|Sum|GPU
+		tests       sort-test        120  PANDO_LONG=1 ./run.sh test internal/device/kernel -test.v -test.run Sort|Sum
+		tests       kernels-test     120  PANDO_LONG=1 ./run.sh test tests/kernels -test.v -test.run GPU
 		tests       cuda-test        120  PANDO_LONG=1 ./run.sh test internal/device/cuda -test.v
 		update      update           150  ./run.sh bench run gpu-update --n $n --rounds 5 --json JSON
 		update      shapes            90  ./run.sh bench run gpu-update-shapes --n $n --rounds 5 --json JSON

@@ -132,7 +132,7 @@ sanitize() {
 		echo "It is part of the CUDA toolkit. COMPUTE_SANITIZER may give its path." >&2
 		exit 1
 	fi
-	[ ${#packages[@]} = 0 ] && packages=(internal/device/kernel internal/device/cuda)
+	[ ${#packages[@]} = 0 ] && packages=(internal/device/kernel tests/kernels internal/device/cuda)
 	for package in "${packages[@]}"; do
 		checked "$package"
 		tools="memcheck racecheck initcheck synccheck"

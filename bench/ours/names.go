@@ -18,4 +18,6 @@ const (
 	NameTree     = "Pando Tree"
 	NameSetBatch = "Pando SetBatch"
 	NameGPUTree  = "Pando GPU tree"
+
+	Unsigned = ", inner nodes" // behind the name of a row on a GPU: searched without signs
 )

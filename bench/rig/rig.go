@@ -96,7 +96,7 @@ func (g *Rig) prepare() (err error) {
 	if g.window, err = g.Dev.HostAlloc(windowBytes); err != nil {
 		return err
 	}
-	g.Kernels, err = kernel.Load(g.Dev, kernel.BlockedSource)
+	g.Kernels, err = kernel.Load(g.Dev, kernel.BlockedSource, kernel.SignsSource)
 	return err
 }
 

@@ -15,8 +15,9 @@ import (
 // Tree is Pando's tree in a GPU's memory.
 type Tree struct {
 	kernel.Tree
-	PerEntry float64 // bytes
-	Leaves   int64   // bytes
+	Signs    *kernel.Signs // nil if there are none
+	PerEntry float64       // bytes
+	Leaves   int64         // bytes
 }
 
 // UploadPairs builds a tree as Frozen would, with pairs in its leaves, and
@@ -50,14 +51,56 @@ func upload[W data.Word](g *Rig, d *data.Dataset[W], leaves implicit.Leaves, val
 		return nil, err
 	}
 	t := &Tree{PerEntry: float64(len(all)) / float64(len(d.Keys)), Leaves: tree.Stats().LeafBytes}
-	t.Tree, err = kernel.NewTree(&tree.Tree, base, base+Ptr(vals))
-	return t, err
+	if t.Tree, err = kernel.NewTree(&tree.Tree, base, base+Ptr(vals)); err != nil {
+		return nil, err
+	}
+	return t, t.sign(g, tree.Image().Resident, base, len(d.Keys))
+}
+
+// sign makes signs as an index on a GPU does.
+func (t *Tree) sign(g *Rig, r layout.Resident, base Ptr, n int) error {
+	signed := r.(interface {
+		layout.Signed
+		Signs() *kernel.Signs
+	})
+	size := signed.SignBytes()
+	if size == 0 {
+		return nil
+	}
+	at, err := g.Alloc(size)
+	if err != nil {
+		return err
+	}
+	if err := r.Place(base); err != nil {
+		return err
+	}
+	if _, err := signed.Sign(g.Kernels, g.Stream, at); err != nil {
+		return err
+	}
+	if t.Signs = signed.Signs(); t.Signs != nil {
+		t.PerEntry += float64(size) / float64(n)
+	}
+	return nil
+}
+
+// Unsigned returns the tree without signs, or nil if it has none.
+func (t *Tree) Unsigned() *Tree {
+	if t.Signs == nil {
+		return nil
+	}
+	return &Tree{Tree: t.Tree, PerEntry: t.PerEntry, Leaves: t.Leaves}
 }
 
 // Favor keeps the tree's upper levels in the GPU's cache, as an index on a GPU
 // does, in place of those of the tree used before.
 func (t *Tree) Favor(g *Rig) error {
-	return g.Favor(t, func() { kernel.Favor(g.Stream, &t.Tree) })
+	return g.Favor(t, func() {
+		if t.Signs != nil {
+			t.Signs.Favor(g.Stream)
+			return
+		}
+		kernel.Favor(g.Stream, &t.Tree)
+	})
 }
 
 // Favor calls keep, which asks for a tree's upper levels to stay in the cache,
@@ -97,5 +140,5 @@ type ResidentTree interface {
 
 // Rank ranks keys of 32 bits.
 func (t *Tree) Rank(g *Rig, keys Ptr, n int, ranks Ptr) error {
-	return g.Kernels.Rank(g.Stream, &g.Params, &t.Tree, 32, keys, n, ranks)
+	return g.Kernels.Rank(g.Stream, &g.Params, &t.Tree, t.Signs, 32, keys, n, ranks)
 }

@@ -67,7 +67,7 @@ func (r *resident) Launch(l *layout.Launch) error {
 	}
 	t := r.Tree
 	t.Start = l.Nodes
-	return l.Answer(t)
+	return l.Answer(t, nil)
 }
 
 // down takes queries to a row, or behind the last to their leaves.

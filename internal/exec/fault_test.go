@@ -35,6 +35,10 @@ func TestEveryFaultOfASplit(t *testing.T) {
 		fast := func() device.Device { return newNative() }
 		t.Run(c.name+", pairs", func(t *testing.T) { everyFault[int64, uint64](t, rng, pairs, fast, 1, c.keep, c.Plan) })
 		t.Run(c.name+", column", func(t *testing.T) { everyFault[uint32, uint32](t, rng, column, fast, 1, c.keep, c.Plan) })
+		if c.name == "everything" {
+			signed := shape{implicit.Pairs, 8, 0, 17_000}
+			t.Run(c.name+", signs", func(t *testing.T) { everyFault[int64, uint64](t, rng, signed, fast, 1, c.keep, c.Plan) })
+		}
 		rows, pages := shape{implicit.Pairs, 8, pagedRows - 1, 900}, shape{implicit.Apart, 8, packedPages, 2400}
 		t.Run(c.name+", blocked", func(t *testing.T) { everyFault[int64, uint64](t, rng, rows, fast, 1, c.keep, c.Plan) })
 		t.Run(c.name+", packed", func(t *testing.T) { everyFault[uint64, uint64](t, rng, pages, fast, 1, c.keep, c.Plan) })

@@ -24,6 +24,7 @@ type GPU[C order.Code] struct {
 	steps   layout.Stepped[C]
 	image   layout.Image
 	keep    Keep
+	signs   int64 // bytes that they take on the GPU
 	plan    atomic.Pointer[Plan]
 	jobs    par.Pool[search[C]]
 	watch   watch
@@ -69,7 +70,8 @@ func (g *GPU[C]) prepare() error {
 	if err != nil {
 		return err
 	}
-	if need := g.keep.Need(&g.image); need > free {
+	need := g.keep.Need(&g.image)
+	if need > free {
 		return fmt.Errorf("%w: needs %d bytes, %d are free", device.ErrOutOfMemory, need, free)
 	}
 	if g.set, err = kernel.Load(g.dev, g.image.Resident.Kernels()...); err != nil {
@@ -78,7 +80,10 @@ func (g *GPU[C]) prepare() error {
 	if g.Serial, err = g.dev.NewStream(); err != nil {
 		return err
 	}
-	return g.upload()
+	if err := g.upload(); err != nil {
+		return err
+	}
+	return g.sign(free - need)
 }
 
 // upload copies the levels.
@@ -94,6 +99,34 @@ func (g *GPU[C]) upload() error {
 	}
 	return g.copyIn(at, part)
 }
+
+// sign makes signs of a whole tree if the memory that is left has room for them.
+func (g *GPU[C]) sign(left int64) error {
+	r, ok := g.image.Resident.(layout.Signed)
+	if !ok || !g.Whole() {
+		return nil
+	}
+	size := r.SignBytes()
+	if size == 0 || int64(size) > left {
+		return nil
+	}
+	at, err := g.dev.Alloc(size)
+	if err != nil {
+		return err
+	}
+	used, err := r.Sign(g.set, g.Serial, at)
+	switch {
+	case err != nil:
+		return err
+	case !used:
+		return g.dev.Free(at)
+	}
+	g.signs = int64(size)
+	return nil
+}
+
+// Held returns the bytes of the tree, and of signs to its leaves, that lie on the GPU.
+func (g *GPU[C]) Held() int64 { return g.keep.Size(&g.image) + g.signs }
 
 // Keeps returns which levels the GPU holds.
 func (g *GPU[C]) Keeps() Keep { return g.keep }

@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -193,6 +194,8 @@ func (s *nativeStream) Launch(k device.Kernel, _ device.Grid, params []byte) (er
 
 func nativeLaunch[C order.Code](d *native, name string, params []byte) error {
 	switch strings.TrimRight(name, "0123456789x") {
+	case "sign", "bucket", "astray":
+		return nil // signs are not looked at
 	case "entries":
 		return nativeEntries[C](d, name, params)
 	case "blockedDown":
@@ -203,6 +206,10 @@ func nativeLaunch[C order.Code](d *native, name string, params []byte) error {
 		return nativePacked[C](d, params, true)
 	case "gather":
 		return nativeGather[C](d, params)
+	}
+	if search, ok := strings.CutPrefix(name, "sign"); ok {
+		tree, signs := unsafe.Sizeof(kernel.Tree{}), unsafe.Sizeof(kernel.Signs{})
+		return nativeSearch[C](d, strings.ToLower(search), slices.Concat(params[:tree], params[tree+signs:]))
 	}
 	return nativeSearch[C](d, name, params)
 }

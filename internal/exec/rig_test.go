@@ -73,10 +73,17 @@ type rig[K order.Key, C order.Code] struct {
 // among them.
 func newRig[K order.Key, C order.Code](t testing.TB, rng *rand.Rand, s shape, workers int) *rig[K, C] {
 	t.Helper()
+	r := rig[K, C]{shape: s}
+	return newRigOf[K](t, rng, s, workers, func() C { return r.codec.Encode(r.randomKey(rng)) })
+}
+
+// newRigOf builds a tree over keys with codes of any kind.
+func newRigOf[K order.Key, C order.Code](t testing.TB, rng *rand.Rand, s shape, workers int, code func() C) *rig[K, C] {
+	t.Helper()
 	r := &rig[K, C]{shape: s}
 	codes := make([]C, s.entries)
 	for i := range codes {
-		codes[i] = r.codec.Encode(r.randomKey(rng))
+		codes[i] = code()
 	}
 	slices.Sort(codes)
 	vals := make([]uint64, s.entries+1) // room for the widest

@@ -112,6 +112,13 @@ func TestReasons(t *testing.T) {
 	}
 	says(build(t, keys, onGPU, 0), onGPU, "asked for")
 
+	rows, err := index.Build(order.KeysOf(keys), index.KeyTypeOf[uint64](), index.ColumnOf(make([][3]uint64, len(keys))), index.ValueTypeOf[[3]uint64](), index.Config{Device: onGPU, Layout: layout.Auto}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Release()
+	says(rows, onGPU, "asked for; the host gathers values")
+
 	ix := build(t, keys, onHybrid, 0)
 	image := index.ImageOf(ix)
 	depth := image.Depth()

@@ -97,7 +97,7 @@ func copyTo[C order.Code](e *numbers[C], asked Device, image layout.Image, room 
 	if err != nil {
 		return err
 	}
-	e.gpu, e.onDevice = gpu, keep.Size(&image)
+	e.gpu, e.onDevice = gpu, gpu.Held()
 	return nil
 }
 

@@ -46,6 +46,9 @@ func (ix *Index) describe(cfg Config) {
 func (ix *Index) Stats() Stats {
 	s := ix.stats
 	ix.Engine.Report(&s)
+	if s.Device.Kind != CPU && ix.holder == nil && ix.values.KeptSize() == 0 && !ix.values.Empty() {
+		s.Reason += "; the host gathers values"
+	}
 	return s
 }
 

@@ -61,6 +61,15 @@ type Vectored interface {
 	Vectors(v *VectorLaunch) error
 }
 
+// Signed is a Resident that searches all of a tree by signs, once they were made on the device.
+type Signed interface {
+	// SignBytes returns the device memory that signs take, 0 if the tree has none.
+	SignBytes() int
+	// Sign makes signs at a place of the device, where the tree is already. It returns false, and makes
+	// no use of the place from then on, if they would not pay.
+	Sign(set *kernel.Set, st device.Stream, at device.Ptr) (used bool, err error)
+}
+
 // VectorLaunch is a vector operation on values on a device.
 type VectorLaunch struct {
 	*kernel.Vectors
@@ -124,17 +133,17 @@ func (l *Launch) Down(t kernel.Tree) error {
 	return l.Set.Down(l.Stream, l.Params, &t, l.Bits, l.Keys, l.N, l.Out)
 }
 
-// Answer lets queries go down a tree to their entries.
-func (l *Launch) Answer(t kernel.Tree) error {
+// Answer lets queries go down a tree to their entries, by signs unless they are nil.
+func (l *Launch) Answer(t kernel.Tree, g *kernel.Signs) error {
 	switch l.Want {
 	case WantPairs:
-		return l.Set.Pairs(l.Stream, l.Params, &t, l.Bits, l.Keys, l.N, l.Out, l.Found)
+		return l.Set.Pairs(l.Stream, l.Params, &t, g, l.Bits, l.Keys, l.N, l.Out, l.Found)
 	case WantColumn:
-		return l.Set.Apart(l.Stream, l.Params, &t, l.Bits, l.Vals, l.Keys, l.N, l.Out, l.Found)
+		return l.Set.Apart(l.Stream, l.Params, &t, g, l.Bits, l.Vals, l.Keys, l.N, l.Out, l.Found)
 	case WantFinds:
-		return l.Set.Find(l.Stream, l.Params, &t, l.Bits, l.Keys, l.N, l.Out)
+		return l.Set.Find(l.Stream, l.Params, &t, g, l.Bits, l.Keys, l.N, l.Out)
 	}
-	return l.Set.Rank(l.Stream, l.Params, &t, l.Bits, l.Keys, l.N, l.Out)
+	return l.Set.Rank(l.Stream, l.Params, &t, g, l.Bits, l.Keys, l.N, l.Out)
 }
 
 // StringsOnDevice is a layout of strings that a device can hold and search by

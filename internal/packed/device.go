@@ -99,5 +99,5 @@ func (r *resident) enter(l *layout.Launch, pages device.Ptr) error {
 	rest.Nodes += device.Ptr(4 * there)
 	t := rest.Enter(r.top.Tree)
 	t.Count = r.pages.Last // ranks are cut to it
-	return l.Set.Rank(l.Stream, l.Params, &t, l.Bits, l.Keys+device.Ptr(there*l.Bits/8), l.N-there, pages+device.Ptr(4*there))
+	return l.Set.Rank(l.Stream, l.Params, &t, nil, l.Bits, l.Keys+device.Ptr(there*l.Bits/8), l.N-there, pages+device.Ptr(4*there))
 }

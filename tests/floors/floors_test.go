@@ -122,6 +122,21 @@ func imported(t *testing.T) map[string][]string {
 	return out
 }
 
+// dependsOnSources looks at every folder of the sources, so that go test knows that cached results
+// depend on them: it does not see what the go command reads for a test.
+func dependsOnSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == ".git" && d.IsDir() {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // ours returns the folder of a package, and "" for one of another module.
 func ours(path string) string {
 	if path == module {

@@ -71,7 +71,7 @@ func gpuPoints(g *rig.Rig, d *data.Dataset[uint64]) error {
 	return rig.WithGatherLimit(g, pairs.Leaves, func(limit *rig.GatherLimit) error {
 		return peers.WithThrust(s, peers.NameThrustGather, gpu.Point64, len(d.Keys), data.PairBytes[uint64](), func(peer *contest.Subject) error {
 			subjects := []*contest.Subject{p.onGPU(ours.NameGPUPairs, pairs, p.askPairs), p.onGPU(ours.NameGPUApart, apart, p.askApart),
-				p.onCPU(ours.FrozenMap[uint64]{Frozen: f}), peer}
+				p.unsigned(ours.NameGPUPairs, pairs, p.askPairs), p.unsigned(ours.NameGPUApart, apart, p.askApart), p.onCPU(ours.FrozenMap[uint64]{Frozen: f}), peer}
 			if limit != nil {
 				subjects = append(subjects, limit.Subject())
 			}
@@ -92,11 +92,19 @@ func (p *residentPoints) prepare() (err error) {
 }
 
 func (p *residentPoints) askPairs(t *rig.Tree, ops int) error {
-	return p.g.Kernels.Pairs(p.g.Stream, &p.g.Params, &t.Tree, 64, p.keys, ops, p.out, p.bits)
+	return p.g.Kernels.Pairs(p.g.Stream, &p.g.Params, &t.Tree, t.Signs, 64, p.keys, ops, p.out, p.bits)
 }
 
 func (p *residentPoints) askApart(t *rig.Tree, ops int) error {
-	return p.g.Kernels.Apart(p.g.Stream, &p.g.Params, &t.Tree, 64, 64, p.keys, ops, p.out, p.bits)
+	return p.g.Kernels.Apart(p.g.Stream, &p.g.Params, &t.Tree, t.Signs, 64, 64, p.keys, ops, p.out, p.bits)
+}
+
+// unsigned asks a tree by its inner nodes, if it has signs to compare them with.
+func (p *residentPoints) unsigned(name string, t *rig.Tree, ask func(t *rig.Tree, ops int) error) *contest.Subject {
+	if t = t.Unsigned(); t == nil {
+		return nil
+	}
+	return p.onGPU(name+ours.Unsigned, t, ask)
 }
 
 func (p *residentPoints) onGPU(name string, t *rig.Tree, ask func(t *rig.Tree, ops int) error) *contest.Subject {

@@ -66,7 +66,7 @@ func gpuRanks(g *rig.Rig, d *data.Dataset[uint32]) error {
 	}
 	return rig.WithGatherLimit(g, tree.Leaves, func(limit *rig.GatherLimit) error {
 		return peers.WithThrust(s, peers.NameThrust, gpu.Rank32, len(d.Keys), data.KeyBytesU32, func(peer *contest.Subject) error {
-			subjects := []*contest.Subject{r.onGPU(tree), r.onCPU(ours.FrozenSet[uint32]{Frozen: set}), peer}
+			subjects := []*contest.Subject{r.onGPU(tree), r.unsigned(tree), r.onCPU(ours.FrozenSet[uint32]{Frozen: set}), peer}
 			if limit != nil {
 				subjects = append(subjects, limit.Subject())
 			}
@@ -107,6 +107,14 @@ func anyNumber(rng *rand.Rand, q []uint32) {
 
 func (r *residentRanks) onGPU(t *rig.Tree) *contest.Subject {
 	return r.resident(ours.NameGPU, t.PerEntry, t)
+}
+
+// unsigned asks a tree by its inner nodes, if it has signs to compare them with.
+func (r *residentRanks) unsigned(t *rig.Tree) *contest.Subject {
+	if t = t.Unsigned(); t == nil {
+		return nil
+	}
+	return r.resident(ours.NameGPU+ours.Unsigned, t.PerEntry, t)
 }
 
 func (r *residentRanks) resident(name string, perEntry float64, t rig.ResidentTree) *contest.Subject {

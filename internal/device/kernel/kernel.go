@@ -164,6 +164,7 @@ func (s *Set) Unload() (err error) {
 // stream and passes it in, so that a launch allocates nothing.
 type Params struct {
 	search  searchParams
+	signed  signParams
 	copy    copyParams
 	blocked blockedParams
 	packed  packedParams
@@ -198,9 +199,12 @@ type copyParams struct {
 	keys, vals     device.Ptr
 }
 
-// launch runs a search over n queries. Kernels without found bits have one
+// launch runs a search over n queries, by signs if there are any. Kernels without found bits have one
 // parameter less.
-func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys device.Ptr, n int, out, bits device.Ptr) error {
+func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, g *Signs, keys device.Ptr, n int, out, bits device.Ptr) error {
+	if g != nil {
+		return s.launchSigned(st, bySigns[name], p, t, g, keys, n, out, bits)
+	}
 	a := &p.search
 	a.tree, a.keys, a.n, a.out, a.bits = *t, keys, uint32(n), out, bits
 	size := unsafe.Sizeof(*a)
@@ -250,33 +254,34 @@ func GridOf(n int) device.Grid {
 }
 
 // Rank sets ranks (u32) to the number of entries below each of n keys of the
-// given number of bits.
-func (s *Set) Rank(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
-	return s.launch(st, pick(bits, "rank32", "rank64"), p, t, keys, n, ranks, 0)
+// given number of bits. Signs may be nil here and below; with them all queries begin
+// at the root.
+func (s *Set) Rank(st device.Stream, p *Params, t *Tree, g *Signs, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
+	return s.launch(st, pick(bits, "rank32", "rank64"), p, t, g, keys, n, ranks, 0)
 }
 
 // Find sets ranks (u32) to the rank of the first entry equal to each key, or
 // to NotFound.
-func (s *Set) Find(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
-	return s.launch(st, pick(bits, "find32", "find64"), p, t, keys, n, ranks, 0)
+func (s *Set) Find(st device.Stream, p *Params, t *Tree, g *Signs, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
+	return s.launch(st, pick(bits, "find32", "find64"), p, t, g, keys, n, ranks, 0)
 }
 
 // Pairs looks keys up in leaves of pairs. found gets one bit per key.
-func (s *Set) Pairs(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, vals, found device.Ptr) error {
-	return s.launch(st, pick(bits, "pairs32", "pairs64"), p, t, keys, n, vals, found)
+func (s *Set) Pairs(st device.Stream, p *Params, t *Tree, g *Signs, bits int, keys device.Ptr, n int, vals, found device.Ptr) error {
+	return s.launch(st, pick(bits, "pairs32", "pairs64"), p, t, g, keys, n, vals, found)
 }
 
 // Apart looks keys up in a tree whose values, of valBits bits, are in a
 // column.
-func (s *Set) Apart(st device.Stream, p *Params, t *Tree, bits, valBits int, keys device.Ptr, n int, vals, found device.Ptr) error {
+func (s *Set) Apart(st device.Stream, p *Params, t *Tree, g *Signs, bits, valBits int, keys device.Ptr, n int, vals, found device.Ptr) error {
 	name := pick(bits, pick(valBits, "apart32x32", "apart32x64"), pick(valBits, "apart64x32", "apart64x64"))
-	return s.launch(st, name, p, t, keys, n, vals, found)
+	return s.launch(st, name, p, t, g, keys, n, vals, found)
 }
 
 // Down sets nodes (u32) to the node that each query reaches below the tree's
 // last level.
 func (s *Set) Down(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, nodes device.Ptr) error {
-	return s.launch(st, pick(bits, "down32", "down64"), p, t, keys, n, nodes, 0)
+	return s.launch(st, pick(bits, "down32", "down64"), p, t, nil, keys, n, nodes, 0)
 }
 
 // Entries copies runs of entries out of a tree: run r begins with entry

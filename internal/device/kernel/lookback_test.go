@@ -2,13 +2,13 @@ package kernel_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
-	"github.com/pando-index/pando/internal/seed"
 )
 
 // The interpreter runs at most 8 blocks at a time, so that no tile there looks
@@ -16,22 +16,32 @@ import (
 // reports of all tiles before it as if they ran, too: those up to one tile have
 // added up all before them, the others know their own counts only.
 
+// oneBlock is a stream whose launches have one block.
+type oneBlock struct{ device.Stream }
+
+func (s oneBlock) Launch(k device.Kernel, g device.Grid, params []byte) error {
+	g.Blocks = min(g.Blocks, 1)
+	return s.Stream.Launch(k, g, params)
+}
+
 func TestSortLooksFarBack(t *testing.T) {
-	onEach(t, seed.Count(4), func(t *testing.T, d device.Device, rng *rand.Rand) {
-		p := newPrimitive(t, d, kernel.Sorting)
+	onPrimitive(t, kernel.Sorting, ordinary, 4, func(p *primitive, rng *rand.Rand) error {
 		c := &sortCase[uint32]{job: kernel.SortJob{KeyBits: 32, To: 8}}
 		tile := c.job.UseTiles(rng.IntN(2) == 0)
 		last := 17 + rng.IntN(30)
 		c.fill(last*tile+1+rng.IntN(tile), rng)
-		at := c.lastTile(t, p, last, reportsOf(c.keys, tile, last, rng.IntN(last)))
+		at, err := c.lastTile(p, last, reportsOf(c.keys, tile, last, rng.IntN(last)))
+		if err != nil {
+			return err
+		}
 		next := beginnings(c.keys)
 		for i, k := range c.keys {
 			if got := at[next[byte(k)]]; i >= last*tile && got != uint32(i) {
-				t.Fatalf("%v: place %d has key %d, want %d of the last tile", c, next[byte(k)], got, i)
+				return fmt.Errorf("%v: place %d has key %d, want %d of the last tile", c, next[byte(k)], got, i)
 			}
 			next[byte(k)]++
 		}
-		p.close(t)
+		return nil
 	})
 }
 
@@ -64,27 +74,25 @@ func reportsOf(keys []uint32, tile, last, known int) []uint32 {
 }
 
 // lastTile runs the last tile of a pass alone, and returns the places it writes.
-func (c *sortCase[C]) lastTile(t *testing.T, p *primitive, last int, reports []uint32) []uint32 {
-	t.Helper()
+func (c *sortCase[C]) lastTile(p *primitive, last int, reports []uint32) ([]uint32, error) {
 	job := c.job
 	job.Implicit = true
 	for at, n := range map[*device.Ptr]int{&job.Keys: c.job.N, &job.Keys2: c.job.N, &job.Places2: c.job.N, &job.Temp: c.job.TempBytes() / 4} {
 		var err error
-		*at, err = p.room(4 * n)
-		must(t, err)
+		if *at, err = p.room(4 * n); err != nil {
+			return nil, err
+		}
 	}
 	places := make([]uint32, c.job.N)
-	must(t, errors.Join(
+	return places, errors.Join(
 		p.s.CopyIn(job.Keys, arena.Bytes(c.keys)), p.s.CopyIn(job.Temp, arena.Bytes([]uint32{uint32(last)})),
 		p.s.CopyIn(job.Temp+kernel.SortHead, arena.Bytes(reports)),
-		p.set.LastSortTile(fewBlocks{p.s, 1}, &p.params, &job),
-		p.s.CopyOut(arena.Bytes(places), job.Places2), p.s.Synchronize()))
-	return places
+		p.set.LastSortTile(oneBlock{p.s}, &p.params, &job),
+		p.s.CopyOut(arena.Bytes(places), job.Places2), p.s.Synchronize())
 }
 
 func TestSumLooksFarBack(t *testing.T) {
-	onEach(t, seed.Count(8), func(t *testing.T, d device.Device, rng *rand.Rand) {
-		p := newPrimitive(t, d, kernel.Summing)
+	onPrimitive(t, kernel.Summing, ordinary, 8, func(p *primitive, rng *rand.Rand) error {
 		last := 20 + rng.IntN(100)
 		known := rng.IntN(last)
 		in := make([]uint32, last*kernel.SumTile+1+rng.IntN(kernel.SumTile))
@@ -103,23 +111,22 @@ func TestSumLooksFarBack(t *testing.T) {
 				reports[i] = kernel.ReportUpTo(upTo)
 			}
 		}
-		from, err := p.room(4 * len(in))
-		must(t, err)
-		to, err := p.room(8 * (len(in) + 1))
-		must(t, err)
-		temp, err := p.room(kernel.SumTemp(len(in)))
-		must(t, err)
+		from, err1 := p.room(4 * len(in))
+		to, err2 := p.room(8 * (len(in) + 1))
+		temp, err3 := p.room(kernel.SumTemp(len(in)))
 		out := make([]uint64, len(in)+1)
-		must(t, errors.Join(p.s.CopyIn(from, arena.Bytes(in)), p.s.CopyIn(temp, arena.Bytes([]uint32{uint32(last)})),
+		if err := errors.Join(err1, err2, err3, p.s.CopyIn(from, arena.Bytes(in)), p.s.CopyIn(temp, arena.Bytes([]uint32{uint32(last)})),
 			p.s.CopyIn(temp+kernel.SumHead, arena.Bytes(reports)),
-			p.set.LastSumTile(fewBlocks{p.s, 1}, from, len(in), to, temp),
-			p.s.CopyOut(arena.Bytes(out), to), p.s.Synchronize()))
+			p.set.LastSumTile(oneBlock{p.s}, from, len(in), to, temp),
+			p.s.CopyOut(arena.Bytes(out), to), p.s.Synchronize()); err != nil {
+			return err
+		}
 		for i := last * kernel.SumTile; i < len(in); i++ {
 			if out[i] != sum {
-				t.Fatalf("%d tiles, %d know all before them: sum %d is %d, want %d", last, known+1, i, out[i], sum)
+				return fmt.Errorf("%d tiles, %d know all before them: sum %d is %d, want %d", last, known+1, i, out[i], sum)
 			}
 			sum += uint64(in[i])
 		}
-		p.close(t)
+		return nil
 	})
 }

@@ -51,9 +51,9 @@ func timeSort[C simd.Code](b *testing.B, d device.Device, n, bits int, large boo
 	for at, bytes := range map[*device.Ptr]int{&fresh: w * n, &job.Keys: w * n, &job.Keys2: w * n, &job.Places: 4 * n, &job.Places2: 4 * n, &job.Temp: job.TempBytes()} {
 		var err error
 		*at, err = p.room(bytes)
-		ok(b, err)
+		must(b, err)
 	}
-	ok(b, errors.Join(p.s.CopyIn(fresh, arena.Bytes(keys)), p.s.Synchronize()))
+	must(b, errors.Join(p.s.CopyIn(fresh, arena.Bytes(keys)), p.s.Synchronize()))
 	p.time(b, n, "Gpairs/s", func() error { return p.s.CopyDevice(job.Keys, fresh, w*n) },
 		func() error { return p.set.Sort(p.s, &p.params, &job) })
 }
@@ -76,11 +76,11 @@ func timeSum(b *testing.B, d device.Device, n, bits int) {
 	p := newPrimitive(b, d, kernel.Summing)
 	defer p.close(b)
 	in, err := p.room(4 * n)
-	ok(b, err)
+	must(b, err)
 	out, err := p.room(bits / 8 * (n + 1))
-	ok(b, err)
+	must(b, err)
 	temp, err := p.room(kernel.SumTemp(n))
-	ok(b, err)
+	must(b, err)
 	p.time(b, n, "Gsums/s", func() error { return p.s.Fill(in, 3, 4*n) },
 		func() error { return p.set.Sum(p.s, bits, in, n, out, temp) })
 }
@@ -89,19 +89,19 @@ func timeSum(b *testing.B, d device.Device, n, bits int) {
 func (p *primitive) time(b *testing.B, n int, unit string, prepare, run func() error) {
 	b.Helper()
 	before, err := p.d.NewEvent()
-	ok(b, err)
+	must(b, err)
 	after, err := p.d.NewEvent()
-	ok(b, err)
+	must(b, err)
 	best := 0.0
 	for b.Loop() {
-		ok(b, errors.Join(prepare(), p.s.Record(before), run(), p.s.Record(after), after.Synchronize()))
+		must(b, errors.Join(prepare(), p.s.Record(before), run(), p.s.Record(after), after.Synchronize()))
 		ms, err := after.Since(before)
-		ok(b, err)
+		must(b, err)
 		if best == 0 || ms < best {
 			best = ms
 		}
 	}
 	b.ReportMetric(float64(n)/best/1e6, unit)
 	b.ReportMetric(1e3*best, "best-µs")
-	ok(b, errors.Join(before.Close(), after.Close()))
+	must(b, errors.Join(before.Close(), after.Close()))
 }

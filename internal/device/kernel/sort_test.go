@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
@@ -97,6 +98,18 @@ func onPrimitive(t *testing.T, src kernel.Source, modes map[string][]ptx.Option,
 		}
 	}
 	p.close(t)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func widthOf[C simd.Code]() int {
+	var c C
+	return 8 * int(unsafe.Sizeof(c))
 }
 
 // sortCase is a sort with its input.

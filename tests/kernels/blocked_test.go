@@ -1,4 +1,4 @@
-package kernel_test
+package kernels
 
 import (
 	"bytes"
@@ -160,7 +160,7 @@ func (m *model[C]) nodesOf(keys []C, row, deep int) []uint32 {
 // upload copies the model to a device.
 func (m *model[C]) upload(t *testing.T, d device.Device) (*place[C], kernel.Blocked) {
 	t.Helper()
-	p := newPlace[C](t, d)
+	p := newPlace[C](t, d, kernel.BlockedSource)
 	all, vals := m.memory()
 	base := p.put(t, all)
 	var err error
@@ -169,17 +169,6 @@ func (m *model[C]) upload(t *testing.T, d device.Device) (*place[C], kernel.Bloc
 	rows, err := kernel.NewBlocked(m.rows, widthOf[C](), &m.leafTree, base)
 	must(t, err)
 	return p, rows
-}
-
-func newPlace[C simd.Code](t *testing.T, d device.Device) *place[C] {
-	t.Helper()
-	p := &place[C]{d: d}
-	var err error
-	p.s, err = d.NewStream()
-	must(t, err)
-	p.set, err = kernel.Load(d, kernel.BlockedSource)
-	must(t, err)
-	return p
 }
 
 func TestBlockedDown(t *testing.T) {
@@ -305,7 +294,7 @@ func TestGather(t *testing.T) {
 }
 
 func gather[V simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
-	p := newPlace[V](t, d)
+	p := newPlace[V](t, d, kernel.BlockedSource)
 	defer p.close(t)
 	column := make([]V, 1+rng.IntN(300))
 	for i := range column {

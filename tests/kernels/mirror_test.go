@@ -1,8 +1,6 @@
-package kernel_test
+package kernels
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -97,15 +96,13 @@ func (c *mirrorCase[C]) want(key C) (place, word uint64) {
 }
 
 // put copies the nodes to a mirror, in any order.
-func (c *mirrorCase[C]) put(p *primitive) (m kernel.Mirror, err error) {
+func (c *mirrorCase[C]) put(t *testing.T, p *place[C]) kernel.Mirror {
 	upper, pilot := bplus.UpperImage[C](), bplus.PilotImage[C]()
-	m = kernel.Mirror{
+	m := kernel.Mirror{
 		UpperCount: uint32(len(c.uppers)), PilotCount: uint32(len(c.pilots)), Root: c.root, Height: c.height,
 		UpperLines: uint32(upper / simd.LineBytes), PilotLines: uint32(pilot / simd.LineBytes),
 	}
-	if m.Uppers, err = p.room(len(c.uppers)*upper + len(c.pilots)*pilot); err != nil {
-		return m, err
-	}
+	m.Uppers = p.alloc(t, len(c.uppers)*upper+len(c.pilots)*pilot)
 	m.Pilots = m.Uppers + device.Ptr(len(c.uppers)*upper)
 	var moves []uint32
 	var nodes []byte
@@ -119,21 +116,17 @@ func (c *mirrorCase[C]) put(p *primitive) (m kernel.Mirror, err error) {
 		line := m.UpperCount*m.UpperLines + uint32(i)*m.PilotLines
 		moves, nodes = append(moves, line, from), append(nodes, c.pilots[i]...)
 	}
-	list, err := p.room(4 * len(moves))
-	if err != nil {
-		return m, err
-	}
-	from, err := p.room(len(nodes))
-	return m, errors.Join(err, p.s.CopyIn(list, arena.Bytes(moves)), p.s.CopyIn(from, nodes),
-		p.set.MirrorScatter(p.s, &p.params, &m, from, list, len(moves)/2), p.s.Synchronize())
+	list, from := p.put(t, arena.Bytes(moves)), p.put(t, nodes)
+	must(t, p.set.MirrorScatter(p.s, &p.params, &m, from, list, len(moves)/2))
+	must(t, p.s.Synchronize())
+	return m
 }
 
-func checkMirror[C simd.Code](p *primitive, rng *rand.Rand) error {
+func checkMirror[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	c := newMirrorCase[C](rng)
-	m, err := c.put(p)
-	if err != nil {
-		return err
-	}
+	p := newPlace[C](t, d, kernel.MirrorSource)
+	defer p.close(t)
+	m := c.put(t, p)
 	keys := []C{0, ^C(0), ^C(0) - 1}
 	for range rng.IntN(120) {
 		keys = append(keys, C(rng.Uint64N(uint64(c.span)))*C(1+rng.IntN(2)))
@@ -143,26 +136,23 @@ func checkMirror[C simd.Code](p *primitive, rng *rand.Rand) error {
 		keys = append(keys, low, low+1, simd.RegularSeps[C](unsafe.Pointer(&b[0]))[simd.RegularFanout-1])
 	}
 	n := len(keys)
-	in, err1 := p.room(n * int(unsafe.Sizeof(keys[0])))
-	out, err2 := p.room(16 * n)
+	in, out := p.put(t, arena.Bytes(keys)), p.alloc(t, 16*n)
+	must(t, p.set.MirrorFind(p.s, &p.params, &m, widthOf[C](), in, n, out, out+device.Ptr(8*n)))
 	got := make([]uint64, 2*n)
-	if err := errors.Join(err1, err2, p.s.CopyIn(in, arena.Bytes(keys)),
-		p.set.MirrorFind(p.s, &p.params, &m, widthOf[C](), in, n, out, out+device.Ptr(8*n)),
-		p.s.CopyOut(arena.Bytes(got), out), p.s.Synchronize()); err != nil {
-		return err
-	}
+	must(t, p.s.CopyOut(arena.Bytes(got), out))
+	must(t, p.s.Synchronize())
 	for i, k := range keys {
 		if place, word := c.want(k); got[i] != place || got[n+i] != word {
-			return fmt.Errorf("key %d of %d bits, height %d: place %x, word %x, want %x, %x", k, widthOf[C](), c.height, got[i], got[n+i], place, word)
+			t.Fatalf("key %d of %d bits, height %d: place %x, word %x, want %x, %x", k, widthOf[C](), c.height, got[i], got[n+i], place, word)
 		}
 	}
-	return nil
 }
 
 // The GPU comes to the same pilot and line as the definition, whatever is in the
 // mirror, and says so only of keys that are the pilot's.
 func TestMirror(t *testing.T) {
-	onPrimitive(t, kernel.MirrorSource, ordinary, 60, func(p *primitive, rng *rand.Rand) error {
-		return errors.Join(checkMirror[uint64](p, rng), checkMirror[uint32](p, rng))
+	onEach(t, seed.Count(60), func(t *testing.T, d device.Device, rng *rand.Rand) {
+		checkMirror[uint64](t, d, rng)
+		checkMirror[uint32](t, d, rng)
 	})
 }

@@ -1,4 +1,4 @@
-package kernel_test
+package kernels
 
 import (
 	"fmt"
@@ -113,7 +113,7 @@ func TestPacked(t *testing.T) {
 
 func packedSearches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	k, w := newPages[C](rng), widthOf[C]()
-	p := newPlace[C](t, d)
+	p := newPlace[C](t, d, kernel.BlockedSource)
 	defer p.close(t)
 	on := k.upload(t, p)
 	asked := questions(k.keys, 1+rng.IntN(300), rng)
@@ -164,7 +164,7 @@ func damagedPages[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 			k.table[i] = rng.Uint64() >> rng.IntN(64)
 		}
 	}
-	p := newPlace[C](t, d)
+	p := newPlace[C](t, d, kernel.BlockedSource)
 	defer p.close(t)
 	on := k.upload(t, p)
 	asked := questions(k.keys, 100, rng)
@@ -182,7 +182,7 @@ func damagedPages[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 // Without entries there is no page to search.
 func TestPackedEmpty(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, d device.Device, _ *rand.Rand) {
-		p := newPlace[uint32](t, d)
+		p := newPlace[uint32](t, d, kernel.BlockedSource)
 		defer p.close(t)
 		on, err := kernel.NewPacked(0, 0, 0, 0, 0)
 		must(t, err)

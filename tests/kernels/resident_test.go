@@ -1,4 +1,4 @@
-package kernel_test
+package kernels
 
 import (
 	"math/rand/v2"

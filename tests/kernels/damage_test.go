@@ -1,4 +1,4 @@
-package kernel_test
+package kernels
 
 import (
 	"errors"
@@ -50,6 +50,16 @@ func damagedTree[C simd.Code](t *testing.T, d device.Device, leaves implicit.Lea
 	asked := questions(keys, 64, rng)
 	p.askAll(t, asked, leaves)
 	p.downEach(t, tree, asked)
+	p.sign(t, tree)
+	for _, noise := range []uint32{rng.Uint32(), 0, math.MaxUint32} {
+		table := *p.signs
+		p.askAll(t, asked, leaves)
+		p.signs.Buckets = 0
+		p.askAll(t, asked, leaves)
+		p.signs = &table
+		must(t, p.s.Fill(p.signs.Base, noise, p.signs.Bytes()&^3))
+	}
+	p.askAll(t, asked, leaves)
 }
 
 // Kernels count in 32 bits and cut sums to what there is: what is so large that a
@@ -81,16 +91,16 @@ func (p *place[C]) askAll(t *testing.T, asked []C, leaves implicit.Leaves) {
 	t.Helper()
 	w := widthOf[C]()
 	p.ask(t, asked, 4, false, func(k device.Ptr, n int, out, _ device.Ptr) error {
-		return p.set.Rank(p.s, &p.params, &p.tree, w, k, n, out)
+		return p.set.Rank(p.s, &p.params, &p.tree, p.signs, w, k, n, out)
 	})
 	p.ask(t, asked, 4, false, func(k device.Ptr, n int, out, _ device.Ptr) error {
-		return p.set.Find(p.s, &p.params, &p.tree, w, k, n, out)
+		return p.set.Find(p.s, &p.params, &p.tree, p.signs, w, k, n, out)
 	})
 	_, found := p.ask(t, asked, w/8, true, func(k device.Ptr, n int, out, bits device.Ptr) error {
 		if leaves == implicit.Pairs {
-			return p.set.Pairs(p.s, &p.params, &p.tree, w, k, n, out, bits)
+			return p.set.Pairs(p.s, &p.params, &p.tree, p.signs, w, k, n, out, bits)
 		}
-		return p.set.Apart(p.s, &p.params, &p.tree, w, w, k, n, out, bits)
+		return p.set.Apart(p.s, &p.params, &p.tree, p.signs, w, w, k, n, out, bits)
 	})
 	if last := len(asked) - 1; leaves == implicit.Pairs && found[last/8]>>(last%8)&1 == 0 {
 		t.Error("the key that all leaves are full of was not found")

@@ -1,4 +1,4 @@
-package kernel_test
+package kernels
 
 import (
 	"bytes"
@@ -213,14 +213,20 @@ func everyKernel[C simd.Code](t *testing.T, d device.Device, leaves implicit.Lea
 		out = append(out, p.dirty(t, kernel, 8*n+64, rng.Uint32(), launch))
 	}
 	name := fmt.Sprintf(" of %d bits, %v, values of %d bits", w, leaves, v)
-	run("rank"+name, func(a, _ device.Ptr) error { return p.set.Rank(p.s, &p.params, &p.tree, w, keys, n, a) })
-	run("find"+name, func(a, _ device.Ptr) error { return p.set.Find(p.s, &p.params, &p.tree, w, keys, n, a) })
-	run("down"+name, func(a, _ device.Ptr) error { return p.set.Down(p.s, &p.params, &p.tree, w, keys, n, a) })
-	if leaves == implicit.Pairs {
-		run("pairs"+name, func(a, b device.Ptr) error { return p.set.Pairs(p.s, &p.params, &p.tree, w, keys, n, a, b) })
-	} else {
-		run("apart"+name, func(a, b device.Ptr) error { return p.set.Apart(p.s, &p.params, &p.tree, w, v, keys, n, a, b) })
+	searches := func(name string) {
+		run("rank"+name, func(a, _ device.Ptr) error { return p.set.Rank(p.s, &p.params, &p.tree, p.signs, w, keys, n, a) })
+		run("find"+name, func(a, _ device.Ptr) error { return p.set.Find(p.s, &p.params, &p.tree, p.signs, w, keys, n, a) })
+		if leaves == implicit.Pairs {
+			run("pairs"+name, func(a, b device.Ptr) error { return p.set.Pairs(p.s, &p.params, &p.tree, p.signs, w, keys, n, a, b) })
+		} else {
+			run("apart"+name, func(a, b device.Ptr) error { return p.set.Apart(p.s, &p.params, &p.tree, p.signs, w, v, keys, n, a, b) })
+		}
 	}
+	searches(name)
+	run("down"+name, func(a, _ device.Ptr) error { return p.set.Down(p.s, &p.params, &p.tree, w, keys, n, a) })
+	p.sign(t, tree.Tree)
+	out = append(out, named{"signs" + name, p.get(t, p.signs.Base, p.signs.Bytes()+4)})
+	searches(name + ", by signs")
 	first := binary.LittleEndian.AppendUint32(nil, uint32(rng.IntN(len(tree.keys))))
 	total := min(n, len(tree.keys)-int(binary.LittleEndian.Uint32(first)))
 	run("entries"+name, func(a, b device.Ptr) error {

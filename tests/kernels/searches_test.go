@@ -1,4 +1,7 @@
-package kernel_test
+// Package kernels tries the kernels of layouts on trees of theirs. It is apart from
+// package kernel, whose own tests have a way into it: with them the layouts
+// would be compiled once more.
+package kernels
 
 import (
 	"encoding/binary"
@@ -48,6 +51,7 @@ type place[C simd.Code] struct {
 	s      device.Stream
 	set    *kernel.Set
 	tree   kernel.Tree
+	signs  *kernel.Signs
 	params kernel.Params
 	mem    []device.Ptr
 }
@@ -89,17 +93,25 @@ func (p *place[C]) close(t *testing.T) {
 	must(t, p.set.Unload())
 }
 
-func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) *place[C] {
+// newPlace returns a place on a device with kernels of some sources beside those of every tree.
+func newPlace[C simd.Code](t *testing.T, d device.Device, more ...kernel.Source) *place[C] {
 	t.Helper()
 	p := &place[C]{d: d}
 	var err error
 	p.s, err = d.NewStream()
 	must(t, err)
-	p.set, err = kernel.Load(d)
+	p.set, err = kernel.Load(d, more...)
 	must(t, err)
+	return p
+}
+
+func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) *place[C] {
+	t.Helper()
+	p := newPlace[C](t, d, kernel.SignsSource)
 	all, vals := tree.Memory()
 	base := p.alloc(t, len(all))
 	must(t, p.s.CopyIn(base, all))
+	var err error
 	p.tree, err = kernel.NewTree(&tree.Tree, base, base+device.Ptr(vals))
 	must(t, err)
 	return p
@@ -185,6 +197,10 @@ func searches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 		p := upload(t, d, tree)
 		what := fmt.Sprintf("%s, %d bits, %v, fanout %d, %d keys, %d asked", d.Info().Name, w, leaves, fanout, n, len(asked))
 		p.compare(t, what, keys, vals, asked, leaves)
+		if n > 0 {
+			p.sign(t, tree)
+			p.compare(t, what+", by signs", keys, vals, asked, leaves)
+		}
 		p.close(t)
 		tree.Release()
 	}
@@ -194,16 +210,16 @@ func (p *place[C]) compare(t *testing.T, what string, keys, vals, asked []C, lea
 	t.Helper()
 	w := widthOf[C]()
 	ranks, _ := p.ask(t, asked, 4, false, func(k device.Ptr, n int, out, _ device.Ptr) error {
-		return p.set.Rank(p.s, &p.params, &p.tree, w, k, n, out)
+		return p.set.Rank(p.s, &p.params, &p.tree, p.signs, w, k, n, out)
 	})
 	finds, _ := p.ask(t, asked, 4, false, func(k device.Ptr, n int, out, _ device.Ptr) error {
-		return p.set.Find(p.s, &p.params, &p.tree, w, k, n, out)
+		return p.set.Find(p.s, &p.params, &p.tree, p.signs, w, k, n, out)
 	})
 	got, bits := p.ask(t, asked, w/8, true, func(k device.Ptr, n int, out, bits device.Ptr) error {
 		if leaves == implicit.Pairs {
-			return p.set.Pairs(p.s, &p.params, &p.tree, w, k, n, out, bits)
+			return p.set.Pairs(p.s, &p.params, &p.tree, p.signs, w, k, n, out, bits)
 		}
-		return p.set.Apart(p.s, &p.params, &p.tree, w, w, k, n, out, bits)
+		return p.set.Apart(p.s, &p.params, &p.tree, p.signs, w, w, k, n, out, bits)
 	})
 	for i, k := range asked {
 		rank := sort.Search(len(keys), func(j int) bool { return keys[j] >= k })
