@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/pando-index/pando/internal/origin"
 )
 
 //go:generate bash web/build.sh
@@ -26,7 +28,7 @@ var types = map[string]string{
 func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	name, ok := files[r.URL.Path]
 	if !ok {
-		refuse(w, problemf(http.StatusNotFound, "there is no %q here", clip(r.URL.Path)))
+		refuse(w, problemf(http.StatusNotFound, "there is no %q here", origin.Clip(r.URL.Path)))
 		return
 	}
 	data, err := fs.ReadFile(dist, "dist/"+name)
@@ -82,7 +84,7 @@ func (q query) number(name string, lo, hi, none int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < lo || n > hi {
-		return 0, problemf(http.StatusBadRequest, "%s is %q; it must be a number from %d to %d", name, clip(text), lo, hi)
+		return 0, problemf(http.StatusBadRequest, "%s is %q; it must be a number from %d to %d", name, origin.Clip(text), lo, hi)
 	}
 	return n, nil
 }

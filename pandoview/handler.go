@@ -11,6 +11,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/origin"
 )
 
 // Index is an index that can be shown: a *pando.Frozen or a *pando.Tree, of any
@@ -29,11 +30,7 @@ func Name(name string) Option { return func(h *handler) { h.name = name } }
 // Hosts allows requests that name other hosts than those of the loopback address.
 // Everyone who can reach one of them sees the keys and values of the index.
 func Hosts(names ...string) Option {
-	return func(h *handler) {
-		for _, n := range names {
-			h.hosts = append(h.hosts, strings.ToLower(n))
-		}
-	}
+	return func(h *handler) { h.hosts = append(h.hosts, origin.Hosts(names)...) }
 }
 
 // handler serves one index.

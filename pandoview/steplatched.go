@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/origin"
 	"github.com/pando-index/pando/papers/thesis"
 	"github.com/pando-index/pando/papers/thesis/debugger"
 )
@@ -69,7 +70,7 @@ func (h *handler) latched(in *index.Inside, q query) (any, error) {
 	case string(debugger.Frozen):
 		how = debugger.Frozen
 	default:
-		return nil, problemf(http.StatusBadRequest, "schedule is %q; it must be random or frozen", clip(s))
+		return nil, problemf(http.StatusBadRequest, "schedule is %q; it must be random or frozen", origin.Clip(s))
 	}
 	bits := in.Type.Bits()
 	if bits == 0 {

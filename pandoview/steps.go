@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/origin"
 	"github.com/pando-index/pando/internal/steps"
 )
 
@@ -75,7 +76,7 @@ func (h *handler) steps(q query) (any, error) {
 		}
 		return h.watchTree(in, q)
 	default:
-		return nil, problemf(http.StatusBadRequest, "op is %q; it must be insert, batch, delete, beside, kernel, latched or watch", clip(op))
+		return nil, problemf(http.StatusBadRequest, "op is %q; it must be insert, batch, delete, beside, kernel, latched or watch", origin.Clip(op))
 	}
 }
 
