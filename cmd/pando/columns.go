@@ -12,7 +12,7 @@ import (
 // appendText parses a value as the column's type and appends it.
 func appendText(c *table.Column, text string) error {
 	if !table.AppendText(c, text) {
-		return fmt.Errorf("%q is no %s", text, typeName(c.Field))
+		return fmt.Errorf("%q is no %s", text, c.Field.TypeName())
 	}
 	return nil
 }

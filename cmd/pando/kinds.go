@@ -117,11 +117,3 @@ func valueName(ix typed.Index) string {
 	}
 	return "value"
 }
-
-// typeName returns the name of a column's type, for people.
-func typeName(f table.Field) string {
-	if f.Kind != (table.Kind{}) {
-		return f.Kind.String()
-	}
-	return f.Type.String()
-}

@@ -62,7 +62,7 @@ func (p *probe) valueNames() (names []string) {
 func (p *probe) tally() string {
 	text := fmt.Sprintf("%s: %s in the index, %s not", many(p.rows, "row", "rows"), thousands(p.hits), thousands(p.rows-p.hits))
 	if p.misfits > 0 {
-		is := " no " + typeName(keyField(p.ix))
+		is := " no " + keyField(p.ix).TypeName()
 		text += "; " + many(p.misfits, "key is"+is, "keys are"+is)
 	}
 	if p.several > 0 {

@@ -94,9 +94,9 @@ func (f *rowFlags) open(cmd *cobra.Command, paths []string, fixed []table.Field)
 func (r *reading) begin() (err error) {
 	tellNotes(r.errs, r.src)
 	schema := r.src.Schema()
-	fmt.Fprintf(r.errs, "key   %s: %s\n", schema[0].Name, typeName(schema[0]))
+	fmt.Fprintf(r.errs, "key   %s: %s\n", schema[0].Name, schema[0].TypeName())
 	for _, c := range schema[1:] {
-		fmt.Fprintf(r.errs, "value %s: %s\n", c.Name, typeName(c))
+		fmt.Fprintf(r.errs, "value %s: %s\n", c.Name, c.TypeName())
 	}
 	if len(schema) > 2 {
 		fmt.Fprintln(r.errs, "to Go, each value is a JSON object of these, as a string")

@@ -90,11 +90,13 @@ func (s *arrowSource) start(in *input) (schema *arrow.Schema, err error) {
 			return nil, err
 		}
 	}
-	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(bounded(in)))
+	room := &limited{memory.NewGoAllocator(), limit{in}, 0}
+	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(room))
 	if err != nil {
 		return nil, err
 	}
 	s.next = func() (arrow.RecordBatch, error) {
+		room.asked = 0
 		record, err := r.Read()
 		if err == io.EOF && !isFile && in.what != "" {
 			err = in.finish()
@@ -153,26 +155,31 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 }
 
 // limited is an allocator that refuses sizes which only a damaged input can
-// ask for. It panics with an *Error, which guard gives back.
+// ask for. It panics with an *Error, which guard gives back. Where a stranger sends the data, a batch
+// of rows may ask for no more in all its columns.
 type limited struct {
 	memory.Allocator
 	limit limit
+	asked int64 // for this batch of rows
 }
 
-func bounded(in *input) memory.Allocator { return limited{memory.NewGoAllocator(), limit{in}} }
-
-func (l limited) Allocate(size int) []byte {
+func (l *limited) Allocate(size int) []byte {
 	l.check(size)
 	return l.Allocator.Allocate(size)
 }
 
-func (l limited) Reallocate(size int, b []byte) []byte {
+func (l *limited) Reallocate(size int, b []byte) []byte {
 	l.check(size)
 	return l.Allocator.Reallocate(size, b)
 }
 
-func (l limited) check(size int) {
-	if err := l.limit.check(int64(size)); err != nil {
+func (l *limited) check(size int) {
+	ask := int64(size)
+	if l.limit.in.most > 0 && ask >= 0 {
+		l.asked += ask
+		ask = l.asked
+	}
+	if err := l.limit.check(ask); err != nil {
 		panic(err)
 	}
 }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -21,6 +22,7 @@ type input struct {
 	r     *bufio.Reader // decompressed
 	what  string        // compression, "" if there is none
 	inner string        // name of the file in an archive
+	most  int64         // bytes that the data may ask for at once; 0 is a share of those that were read
 
 	closing sync.Once
 	closers []func() error
@@ -140,6 +142,13 @@ func (in *input) at() (io.ReaderAt, int64, error) {
 	if in.file != nil && in.what == "" {
 		return in.file, in.total, nil
 	}
+	if in.most > 0 {
+		all, err := io.ReadAll(in.r)
+		if err != nil {
+			return nil, 0, in.readFailed(err)
+		}
+		return bytes.NewReader(all), int64(len(all)), nil
+	}
 	tmp, err := os.CreateTemp("", "pando-*")
 	if err != nil {
 		return nil, 0, caused(err, "needs a temporary file because it is not a plain file")
@@ -163,8 +172,11 @@ type limit struct{ in *input }
 
 func (l limit) check(size int64) error {
 	const least, ratio = 256 << 20, 250
-	bytes := max(l.in.total, l.in.done.Load())
-	if size < 0 || size > max(least, ratio*bytes) {
+	most := l.in.most
+	if most == 0 {
+		most = max(least, ratio*max(l.in.total, l.in.done.Load()))
+	}
+	if size < 0 || size > most {
 		return wrong("the data asks for %d bytes at once, which cannot be right", size)
 	}
 	return nil

@@ -142,6 +142,20 @@ func kindNumber(c *Column, row int) int64 {
 // DecimalText returns a decimal that is given without its point as text.
 func DecimalText(n *big.Int, scale int) string { return string(appendDecimal(nil, n, scale)) }
 
+// AppendTexts adds the values of a column as texts, nulls as empty ones. A value that is passed on is read only here: where
+// that shows its data to be damaged, it returns an error.
+func AppendTexts(texts []string, c *Column) (out []string, err error) {
+	defer guard(&err, "the input")
+	for i := range c.Len() {
+		text := ""
+		if !c.IsNull(i) {
+			text = CellText(c, i)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
 // CellText returns a value that is not null as text.
 func CellText(c *Column, row int) string {
 	if c.Type == String {

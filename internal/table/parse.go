@@ -97,11 +97,12 @@ func wider(t Type, value string) Type {
 	return String
 }
 
-// AppendText adds the value that a text stands for to a column without nulls, by the
-// rules of CSV. If it stands for none, it returns false, and the column is of no use.
+// AppendText adds the value that a text stands for to a column, by the rules of CSV. If it stands for none, it
+// returns false, and the column is of no use.
 func AppendText(c *Column, text string) bool {
 	var room slab
-	return appendText(c, []byte(text), &room) == fine && c.Null == nil
+	n := c.Len()
+	return appendText(c, []byte(text), &room) == fine && !(n < len(c.Null) && c.Null[n])
 }
 
 // appendText adds the value that a text stands for. An empty text is a null

@@ -98,10 +98,16 @@ func (s *parquetSink) Write(b *Batch) (err error) {
 		leaf += n
 	}
 	if s.rows += b.Rows; s.rows >= groupRows {
-		s.rows = 0
-		return s.w.Flush()
+		return s.EndGroup()
 	}
 	return nil
+}
+
+// EndGroup writes the rows of the group that is in memory, for whoever knows that they are long.
+func (s *parquetSink) EndGroup() (err error) {
+	defer guard(&err, "the output")
+	s.rows = 0
+	return s.w.Flush()
 }
 
 // column writes the values of a column.

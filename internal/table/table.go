@@ -9,6 +9,7 @@
 package table
 
 import (
+	"bufio"
 	"io"
 
 	"github.com/pando-index/pando/internal/table/cols"
@@ -154,6 +155,23 @@ func Open(path string, stdin io.Reader, o Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openWith(in, o)
+}
+
+// Read opens data that a stranger sends, by its name for messages. It is taken as it is, never
+// unpacked, and nothing is written to a file: Parquet and Arrow files, whose table of contents is at
+// the end, are read into memory as a whole, so r must have a bound. What the data asks for at once
+// may have most bytes. Close waits for a Read of r.
+func Read(r io.Reader, name string, most int64, o Options) (Source, error) {
+	if err := o.check(name); err != nil {
+		return nil, err
+	}
+	in := &input{path: name, raw: r, most: most}
+	in.r = bufio.NewReaderSize((*counted)(in), unpackBuffer)
+	return openWith(in, o)
+}
+
+func openWith(in *input, o Options) (Source, error) {
 	src, err := openFormat(in, o)
 	if err != nil {
 		in.Close()

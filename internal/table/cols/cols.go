@@ -71,6 +71,14 @@ func (t *Type) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
+// TypeName returns the name of a column's type, for people, as ParseType and ParseKind take it.
+func (f Field) TypeName() string {
+	if f.Kind != (Kind{}) {
+		return f.Kind.String()
+	}
+	return f.Type.String()
+}
+
 // Column holds the values of one column; only the slice of its Type is set.
 // The value of a null is the zero value.
 type Column struct {
