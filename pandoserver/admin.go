@@ -1,9 +1,6 @@
 package pandoserver
 
 import (
-	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +18,7 @@ var adminCommands = []*command{
 	{name: "info", arity: -1, flags: risky, summary: "Describes the server, by sections.", run: runInfo},
 	{name: "config", arity: -2, summary: "Commands about the configuration.", subs: newTable(configCommands)},
 	{name: "acl", arity: -2, summary: "Commands about users.", subs: newTable(aclCommands)},
+	{name: "slowlog", arity: -2, summary: "Commands about commands that took long.", subs: newTable(slowCommands)},
 	{name: "cluster", arity: -2, summary: "Is an error: this server is one process.",
 		run: func(c *call) { c.w.Error("ERR This instance has cluster support disabled") }},
 	{name: "save", arity: 1, flags: admin | noMulti, summary: "Writes a checkpoint.", run: runSave},
@@ -44,20 +42,6 @@ var configCommands = []*command{
 	{name: "help", arity: 2, summary: "Prints this help.", run: func(c *call) { c.help("config") }},
 }
 
-var aclCommands = []*command{
-	{name: "whoami", arity: 2, summary: "Returns the name of the user.", run: func(c *call) { c.w.Text("default") }},
-	{name: "list", arity: 2, flags: admin, summary: "Returns the users and what they may do.", run: func(c *call) {
-		c.w.Array(1)
-		c.w.Text("user default on nopass ~* &* +@all")
-	}},
-	{name: "users", arity: 2, flags: admin, summary: "Returns the names of users.", run: func(c *call) {
-		c.w.Array(1)
-		c.w.Text("default")
-	}},
-	{name: "cat", arity: -2, summary: "Returns the categories of commands, or the commands of one.", run: runACLCat},
-	{name: "help", arity: 2, summary: "Prints this help.", run: func(c *call) { c.help("acl") }},
-}
-
 // help answers with the commands of a family.
 func (c *call) help(family string) {
 	lines := []string{strings.ToUpper(family) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
@@ -75,11 +59,14 @@ func (c *call) help(family string) {
 func (c *call) describeCommands(all []*command) {
 	c.w.Array(len(all))
 	for _, cmd := range all {
-		if cmd == nil {
+		switch {
+		case c.w.Over():
+			return
+		case cmd == nil:
 			c.w.Null()
-			continue
+		default:
+			c.describeCommand(cmd)
 		}
-		c.describeCommand(cmd)
 	}
 }
 
@@ -120,7 +107,7 @@ func namedCommands(args [][]byte) []*command {
 	}
 	var all []*command
 	for _, a := range args {
-		family, member, isMember := strings.Cut(string(a), "|")
+		family, member, isMember := strings.Cut(text(a), "|")
 		cmd := commands.find([]byte(family))
 		if isMember && cmd != nil {
 			if cmd.subs == nil {
@@ -151,6 +138,9 @@ func runCommandDocs(c *call) {
 func (c *call) docs(all []*command) {
 	c.w.Map(len(all))
 	for _, cmd := range all {
+		if c.w.Over() {
+			return
+		}
 		c.w.Text(fullNames[cmd])
 		n := 3
 		if cmd.subs != nil {
@@ -210,42 +200,6 @@ func runGetKeys(c *call) {
 	}
 }
 
-// categoriesOf returns the commands of each category.
-func categoriesOf() map[string][]string {
-	all := map[string][]string{}
-	for cmd, name := range fullNames {
-		for _, cat := range cmd.categories() {
-			all[cat] = append(all[cat], name)
-		}
-	}
-	return all
-}
-
-func runACLCat(c *call) {
-	if len(c.args) > 3 {
-		c.w.Error("ERR unknown subcommand or wrong number of arguments for 'CAT'. Try ACL HELP.")
-		return
-	}
-	all := categoriesOf()
-	var list []string
-	if len(c.args) == 3 {
-		var ok bool
-		if list, ok = all[strings.ToLower(string(c.args[2]))]; !ok {
-			c.w.Error("ERR Unknown category '" + string(c.args[2]) + "'")
-			return
-		}
-	} else {
-		for cat := range all {
-			list = append(list, cat)
-		}
-	}
-	slices.Sort(list)
-	c.w.Array(len(list))
-	for _, l := range list {
-		c.w.Text(l)
-	}
-}
-
 // parameters are what CONFIG GET tells, by redis' names.
 func (s *Server) parameters() [][2]string {
 	appendOnly := "no"
@@ -255,7 +209,8 @@ func (s *Server) parameters() [][2]string {
 	return [][2]string{
 		{"appendonly", appendOnly}, {"databases", strconv.Itoa(len(s.dbs))}, {"maxclients", strconv.Itoa(s.cfg.clients)},
 		{"maxmemory", "0"}, {"maxmemory-policy", "noeviction"}, {"proto-max-bulk-len", strconv.Itoa(resp.Known.Bulk)},
-		{"save", ""}, {"timeout", strconv.Itoa(int(s.cfg.idle.Seconds()))},
+		{"save", ""}, {"slowlog-log-slower-than", strconv.FormatInt(max(-1, s.slow.threshold.Microseconds()), 10)}, {"slowlog-max-len", strconv.Itoa(slowEntries)},
+		{"timeout", strconv.Itoa(int(s.cfg.idle.Seconds()))},
 	}
 }
 
@@ -273,31 +228,44 @@ func runConfigGet(c *call) {
 	}
 }
 
-// save writes a checkpoint of each index that has a place for it. It returns an error if there
-// is none.
-func (s *Server) save() error {
-	some := false
+const errNoPlace = "ERR there is no place to save to: the index is in memory"
+
+// saves reports whether an index has a place to save to.
+func (s *Server) saves() bool {
+	return slices.ContainsFunc(s.dbs, func(d *served) bool { _, ok := d.src.(Saver); return ok })
+}
+
+// save writes a checkpoint of each index that has a place for it.
+func (s *Server) save() (err error) {
+	began := time.Now()
 	for _, d := range s.dbs {
-		if saver, ok := d.src.(Saver); ok {
-			some = true
-			if err := saver.Checkpoint(); err != nil {
-				return err
-			}
+		if saver, ok := d.src.(Saver); ok && err == nil {
+			err = saver.Checkpoint()
 		}
 	}
-	if !some {
-		return fmt.Errorf("there is no place to save to: the index is in memory")
+	if err != nil {
+		s.saveFailed.Store(&err)
+		s.cfg.log.Error("a checkpoint has failed", "error", err)
+		return err
 	}
+	s.saveFailed.Store(nil)
 	s.lastSave.Store(time.Now().Unix())
+	s.cfg.log.Info("a checkpoint was written", "took", time.Since(began))
 	return nil
 }
 
 func runSave(c *call) {
+	if !c.srv.saves() {
+		c.w.Error(errNoPlace)
+		return
+	}
 	if !c.srv.saving.CompareAndSwap(false, true) {
 		c.w.Error("ERR Background save already in progress")
 		return
 	}
 	defer c.srv.saving.Store(false)
+	c.saving.Store(true)
+	defer c.saving.Store(false)
 	if err := c.srv.save(); err != nil {
 		c.w.Error("ERR " + err.Error())
 		return
@@ -311,20 +279,16 @@ func runBgSave(c *call) {
 	case len(c.args) > 2 || len(c.args) == 2 && !is(c.args[1], "schedule"):
 		c.w.Error(errSyntax)
 		return
-	case !slices.ContainsFunc(srv.dbs, func(d *served) bool { _, ok := d.src.(Saver); return ok }):
-		c.w.Error("ERR there is no place to save to: the index is in memory")
+	case !srv.saves():
+		c.w.Error(errNoPlace)
 		return
 	case !srv.saving.CompareAndSwap(false, true):
 		c.w.Error("ERR Background save already in progress")
 		return
 	}
-	srv.all.Add(1)
 	go func() {
-		defer srv.all.Done()
 		defer srv.saving.Store(false)
-		if err := srv.save(); err != nil {
-			srv.cfg.log.Error("a checkpoint has failed", "error", err)
-		}
+		_ = srv.save() // the log has it
 	}()
 	c.w.Status("Background saving started")
 }
@@ -342,82 +306,4 @@ func runWait(c *call) {
 	default:
 		c.w.Int(0)
 	}
-}
-
-// section is a part of INFO.
-type section struct {
-	name string
-	text func(s *Server, line func(name string, value any))
-}
-
-var sections = []section{
-	{"Server", func(s *Server, line func(string, any)) {
-		line("redis_version", spoken)
-		line("redis_mode", "standalone")
-		line("server_name", "pando")
-		line("os", runtime.GOOS)
-		line("arch_bits", strconv.IntSize)
-		line("process_id", os.Getpid())
-		line("uptime_in_seconds", int(time.Since(s.began).Seconds()))
-	}},
-	{"Clients", func(s *Server, line func(string, any)) {
-		line("connected_clients", len(s.each()))
-		line("maxclients", s.cfg.clients)
-	}},
-	{"Memory", func(s *Server, line func(string, any)) {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		line("used_memory", m.Sys-m.HeapReleased)
-		line("maxmemory", 0)
-	}},
-	{"Persistence", func(s *Server, line func(string, any)) {
-		saving := 0
-		if s.saving.Load() {
-			saving = 1
-		}
-		line("loading", 0)
-		line("rdb_bgsave_in_progress", saving)
-		line("rdb_last_save_time", s.lastSave.Load())
-	}},
-	{"Stats", func(s *Server, line func(string, any)) {
-		t := &s.stats
-		line("total_connections_received", t.connections.Load())
-		line("total_commands_processed", t.commands.Load())
-		line("total_reads_processed", t.reads.Load())
-		line("rejected_connections", t.refused.Load())
-		line("dropped_connections", t.dropped.Load())
-		line("batches", t.batches.Load())
-		line("batched_commands", t.batched.Load())
-	}},
-	{"Replication", func(s *Server, line func(string, any)) {
-		line("role", "master")
-		line("connected_slaves", 0)
-	}},
-	{"Cluster", func(s *Server, line func(string, any)) { line("cluster_enabled", 0) }},
-	{"Keyspace", func(s *Server, line func(string, any)) {
-		for _, d := range s.dbs {
-			if n := d.src.Len(); n > 0 {
-				line(fmt.Sprintf("db%d", d.number), fmt.Sprintf("keys=%d,expires=0,avg_ttl=0,name=%s", n, d.name))
-			}
-		}
-	}},
-}
-
-func runInfo(c *call) {
-	var b strings.Builder
-	for _, s := range sections {
-		wanted := len(c.args) == 1
-		for _, a := range c.args[1:] {
-			wanted = wanted || is(a, s.name) || is(a, "all") || is(a, "default") || is(a, "everything")
-		}
-		if !wanted {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("\r\n")
-		}
-		b.WriteString("# " + s.name + "\r\n")
-		s.text(c.srv, func(name string, value any) { fmt.Fprintf(&b, "%s:%v\r\n", name, value) })
-	}
-	c.w.Verbatim(b.String())
 }

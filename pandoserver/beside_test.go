@@ -3,6 +3,7 @@ package pandoserver
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,8 +35,9 @@ func redis(t testing.TB) *client {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for range 200 {
-		if _, err := os.Stat(socket); err == nil {
+	for range 1200 {
+		if conn, err := net.Dial("unix", socket); err == nil { // the socket is there before the server listens
+			conn.Close()
 			return dial(t, "unix", socket)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -93,6 +95,50 @@ TYPE y
 TYPE nosuch
 GETDEL y
 GETDEL y
+SETNX once 1
+SETNX once 2
+SETNX once
+GETSET once 3
+GETSET once2 4
+GETSET once
+GETRANGE once 0 -1
+GETRANGE once2 a 1
+GETRANGE once2 0
+SET sentence this-is-a-string
+GETRANGE sentence 0 3
+GETRANGE sentence -3 -1
+GETRANGE sentence 0 -1
+GETRANGE sentence 10 100
+GETRANGE sentence 5 3
+GETRANGE sentence -1 -5
+GETRANGE sentence -100 -50
+GETRANGE sentence -100 2
+GETRANGE sentence 0 -100
+GETRANGE sentence -100 -101
+GETRANGE sentence 0 9223372036854775807
+GETRANGE sentence -9223372036854775808 9223372036854775807
+GETRANGE sentence 9223372036854775807 9223372036854775807
+GETRANGE sentence 9223372036854775808 0
+GETRANGE nosuch 0 1
+GETRANGE nosuch a 1
+SUBSTR sentence 2 5
+SUBSTR sentence
+SETRANGE sentence 5 XX
+GET sentence
+SETRANGE sentence 30 tail
+GET sentence
+SETRANGE sentence -1 x
+SETRANGE sentence a x
+SETRANGE sentence 9223372036854775807 x
+SETRANGE sentence 536870912 x
+SETRANGE sentence 536870911 xx
+SETRANGE padded 3 x
+GET padded
+SETRANGE padded
+TOUCH sentence nosuch sentence
+TOUCH
+RANDOMKEY x
+DEL padded sentence once once2
 INCR counter
 INCR counter
 DECR counter
@@ -130,9 +176,25 @@ EXEC x
 EXEC
 GET a
 FLUSHDB foo
+FLUSHALL foo
+FLUSHALL a b
+FLUSHALL ASYNC
+SET a 1
+FLUSHALL
+GET a
 FLUSHDB ASYNC
 FLUSHDB SYNC
 DBSIZE
+RANDOMKEY
+SETRANGE only 0 x
+RANDOMKEY
+DEL only
+SCAN 99999999999999999999999
+SCAN 18446744073709551615
+SCAN 18446744073709551616
+SCAN -1
+SCAN +1
+SCAN 007
 HELLO 4
 HELLO abc
 HELLO 2 FOO
@@ -236,6 +298,18 @@ EXISTS text
 MSETNX text 1 a 2
 MSETNX text 1 b 2
 MGET text a b
+SETNX text 2
+SETNX text2 2
+GETSET text2 three
+SETRANGE text2 1 XYZ
+APPEND text2 a
+APPEND text2 b
+APPEND text2 c
+SETRANGE text2 2 -
+GETRANGE text2 0 3
+SUBSTR text2 -2 -1
+TOUCH text text2 text3
+DEL text2
 GETDEL b
 APPEND b xyz
 DBSIZE
@@ -393,7 +467,7 @@ func random(rng *rand.Rand) []string {
 		}
 		return out
 	}
-	switch rng.IntN(24) {
+	switch rng.IntN(29) {
 	case 0, 1, 2, 3:
 		return []string{name("get"), key()}
 	case 4, 5, 6:
@@ -436,6 +510,16 @@ func random(rng *rand.Rand) []string {
 		return []string{"KEYS", []string{"*", "key:1*", "key:?", "key:[1-3]*", "*[^0-5]", "nosuch", "k\\ey*"}[rng.IntN(7)]}
 	case 22:
 		return []string{"PING", val()}
+	case 23:
+		return []string{name("setnx"), key(), val()}
+	case 24:
+		return []string{name("getset"), key(), val()}
+	case 25:
+		return []string{[]string{"GETRANGE", "substr"}[rng.IntN(2)], key(), strconv.Itoa(rng.IntN(40) - 20), strconv.Itoa(rng.IntN(40) - 20)}
+	case 26:
+		return []string{name("setrange"), key(), strconv.Itoa(rng.IntN(30) - 2), val()}
+	case 27:
+		return several(name("touch"), key)
 	}
 	if rng.IntN(20) == 0 {
 		return []string{"FLUSHDB"}

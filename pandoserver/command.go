@@ -19,9 +19,11 @@ type command struct {
 	name    string
 	arity   int // arguments with the name; below zero: at least so many
 	flags   flags
-	keys    [3]int   // the first key, the last (below zero: from the end), the step; as redis' COMMAND has them
-	cats    []string // categories, beside those that follow from flags
+	keys    [3]int                     // the first key, the last (below zero: from the end), the step; as redis' COMMAND has them
+	within  func(args [][]byte) Bounds // or the range of keys that it is about; without either that is all keys
+	cats    []string                   // categories, beside those that follow from flags
 	summary string
+	id      int // its place among all commands, families and their members
 
 	gather func(g *gathering, args [][]byte) (problem string)
 	answer func(w *resp.Writer, g *gathering, i item)
@@ -46,6 +48,8 @@ const (
 	ordered                    // its first key names an index
 	connects                   // is about the connection
 	presence                   // asks whether keys are there, and not for values
+	partly                     // replies with less than a value, which it needs
+	secret                     // its arguments may be passwords
 )
 
 // action is what becomes of a key.
@@ -178,7 +182,6 @@ const (
 	errAborted    = "EXECABORT Transaction discarded because of previous errors."
 	errOOM        = "OOM command not allowed when used memory > 'maxmemory'."
 	errTooMuch    = "ERR the reply is too long: ask for less of it with LIMIT"
-	errNoAuth     = "NOAUTH Authentication required."
 	errMaxClients = "ERR max number of clients reached"
 )
 
@@ -186,9 +189,12 @@ func wrongArgs(name string) string {
 	return "ERR wrong number of arguments for '" + name + "' command"
 }
 
+// longestWord is how much of an argument an error repeats.
+const longestWord = 128
+
 // unknown returns the error for a command that is not there, with the begin of its arguments.
 func unknown(args [][]byte) string {
-	const most = 128
+	const most = longestWord
 	var b strings.Builder
 	b.WriteString("ERR unknown command '" + begin(args[0], most) + "', with args beginning with: ")
 	list := 0

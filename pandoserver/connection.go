@@ -1,6 +1,7 @@
 package pandoserver
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -15,8 +16,8 @@ const spoken = "7.0.15"
 
 // connectionCommands are the commands about a connection, and transactions.
 var connectionCommands = []*command{
-	{name: "hello", arity: -1, flags: fast | early | connects, summary: "Chooses the version of the protocol. Options: AUTH, SETNAME.", run: runHello},
-	{name: "auth", arity: -2, flags: fast | early | connects, summary: "Says who the client is.", run: runAuth},
+	{name: "hello", arity: -1, flags: fast | early | connects | secret | noMulti, summary: "Chooses the version of the protocol. Options: AUTH, SETNAME.", run: runHello},
+	{name: "auth", arity: -2, flags: fast | early | connects | secret | noMulti, summary: "Says who the client is.", run: runAuth},
 	{name: "ping", arity: -1, flags: fast | connects, summary: "Returns PONG, or its argument.", run: runPing},
 	{name: "echo", arity: 2, flags: fast | connects, summary: "Returns its argument.", run: func(c *call) { c.w.Bulk(c.args[1]) }},
 	{name: "quit", arity: -1, flags: fast | early | atOnce | connects, summary: "Ends the connection.", run: runQuit},
@@ -43,11 +44,12 @@ func runHello(c *call) {
 		}
 		version, rest = int(n), rest[1:]
 	}
-	name, named := "", false
+	name, named, user := "", false, c.user
 	for len(rest) > 0 {
 		switch {
 		case is(rest[0], "auth") && len(rest) > 2:
-			if problem := c.login(string(rest[1]), rest[2]); problem != "" {
+			var problem string
+			if user, problem = c.login(string(rest[1]), rest[2]); problem != "" {
 				c.w.Error(problem)
 				return
 			}
@@ -59,10 +61,15 @@ func runHello(c *call) {
 			}
 			rest = rest[2:]
 		default:
-			c.w.Error("ERR Syntax error in HELLO option '" + string(rest[0]) + "'")
+			c.w.Error("ERR Syntax error in HELLO option '" + begin(rest[0], longestWord) + "'")
 			return
 		}
 	}
+	if user == nil || !user.On() {
+		c.w.Error("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return
+	}
+	c.become(user)
 	c.w.Version = version
 	c.show(func(t *shown) {
 		t.proto = version
@@ -87,28 +94,44 @@ func runHello(c *call) {
 	c.w.Array(0)
 }
 
-// login returns what is wrong with a user's name and password. There is one user, without
-// a password.
-func (c *call) login(user string, _ []byte) (problem string) {
-	if user == "default" {
-		return ""
+// login returns the user of a name and a password, or what is wrong with them.
+func (c *call) login(name string, secret []byte) (user *User, problem string) {
+	user, err := c.srv.cfg.users.Login(c.conn.RemoteAddr().String(), name, secret)
+	if err == nil {
+		return user, ""
 	}
-	return "WRONGPASS invalid username-password pair or user is disabled."
+	c.srv.stats.denied.Add(1)
+	c.srv.heard.Warn("a client was not let in", "client", c.id, "address", c.conn.RemoteAddr(), "user", begin([]byte(name), 64), "error", err)
+	if errors.Is(err, ErrPace) {
+		return nil, "ERR too many wrong passwords from this address: wait a second for each"
+	}
+	if errors.Is(err, ErrBusy) {
+		return nil, "ERR too many passwords are being looked at: try again in a second"
+	}
+	return nil, errWrongPass
 }
 
 func runAuth(c *call) {
+	name, secret := usualUser, c.args[len(c.args)-1]
 	switch len(c.args) {
 	case 2:
-		c.w.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
-	case 3:
-		if problem := c.login(string(c.args[1]), c.args[2]); problem != "" {
-			c.w.Error(problem)
+		if c.srv.cfg.users.open() {
+			c.w.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 			return
 		}
-		c.w.Status("OK")
+	case 3:
+		name = string(c.args[1])
 	default:
 		c.w.Error(errSyntax)
+		return
 	}
+	user, problem := c.login(name, secret)
+	if problem != "" {
+		c.w.Error(problem)
+		return
+	}
+	c.become(user)
+	c.w.Status("OK")
 }
 
 func runPing(c *call) {
@@ -131,6 +154,7 @@ func runReset(c *call) {
 	c.multi, c.db = nil, c.srv.dbs[0]
 	c.w.Version = 2
 	c.show(func(t *shown) { *t = shown{multi: -1, proto: 2} })
+	c.become(c.srv.cfg.users.First())
 	c.w.Status("RESET")
 }
 
@@ -162,7 +186,7 @@ func runMulti(c *call) {
 		return
 	}
 	c.multi = new(queue)
-	c.show(func(t *shown) { t.multi = 0 })
+	c.show(func(t *shown) { t.multi, t.multiBytes = 0, 0 })
 	c.w.Status("OK")
 }
 
@@ -178,7 +202,7 @@ func runDiscard(c *call) {
 // discard forgets the transaction, if there is one.
 func (s *session) discard() {
 	s.multi = nil
-	s.show(func(t *shown) { t.multi = -1 })
+	s.show(func(t *shown) { t.multi, t.multiBytes = -1, 0 })
 }
 
 func runExec(c *call) {
@@ -250,7 +274,7 @@ func runSetInfo(c *call) {
 	val := string(c.args[3])
 	switch {
 	case !is(c.args[2], "lib-name") && !is(c.args[2], "lib-ver"):
-		c.w.Error("ERR Unrecognized option '" + string(c.args[2]) + "'")
+		c.w.Error("ERR Unrecognized option '" + begin(c.args[2], longestWord) + "'")
 	case !goodName(val):
 		c.w.Error("ERR " + strings.ToLower(string(c.args[2])) + " cannot contain spaces, newlines or special characters.")
 	default:
@@ -302,13 +326,21 @@ func (s *session) describe(now time.Time) string {
 	s.mu.Lock()
 	t := s.shown
 	s.mu.Unlock()
-	name := "NULL"
+	name, flags, events := "NULL", "N", "r"
 	if cmd := s.last.Load(); cmd != nil {
 		name = fullNames[cmd]
 	}
-	return fmt.Sprintf("id=%d addr=%v laddr=%v name=%s age=%d idle=%d flags=N db=%d sub=0 psub=0 ssub=0 multi=%d qbuf=%d cmd=%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+	if t.multi >= 0 {
+		flags = "x"
+	}
+	room, buffered, waiting := s.held.Load(), s.buffered.Load(), s.out.size.Load()
+	if waiting > 0 {
+		events = "rw"
+	}
+	return fmt.Sprintf("id=%d addr=%v laddr=%v name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d qbuf=%d qbuf-free=%d multi-mem=%d omem=%d tot-mem=%d events=%s cmd=%s user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s tot-net-in=%d tot-net-out=%d tot-cmds=%d\n",
 		s.id, s.conn.RemoteAddr(), s.conn.LocalAddr(), t.name, int(now.Sub(s.began).Seconds()), int(now.Sub(time.Unix(0, s.lastRead.Load())).Seconds()),
-		t.db, t.multi, s.held.Load(), name, t.proto, t.lib, t.version)
+		flags, t.db, t.multi, buffered, max(0, room-buffered), t.multiBytes, waiting, room+waiting+int64(t.multiBytes), events, name, t.user, t.proto, t.lib, t.version,
+		s.got.Load(), s.sent.Load(), s.commands.Load())
 }
 
 // fullNames has the name of each command, with that of its family.
@@ -317,11 +349,15 @@ var fullNames map[*command]string
 func init() { // not at once: commands refer to each other
 	commands = newTable(connectionCommands, keyCommands, scanCommands, orderCommands, pandoCommands, adminCommands)
 	fullNames = map[*command]string{}
+	name := func(c *command, full string) {
+		c.id = len(fullNames)
+		fullNames[c] = full
+	}
 	for _, c := range commands.all {
-		fullNames[c] = c.name
+		name(c, c.name)
 		if c.subs != nil {
 			for _, sub := range c.subs.all {
-				fullNames[sub] = sub.full(c)
+				name(sub, sub.full(c))
 			}
 		}
 	}
@@ -344,7 +380,7 @@ func runClientList(c *call) {
 		case is(c.args[3], "master"), is(c.args[3], "replica"), is(c.args[3], "slave"), is(c.args[3], "pubsub"):
 			ids[0] = true // there are none
 		default:
-			c.w.Error("ERR Unknown client type '" + string(c.args[3]) + "'")
+			c.w.Error("ERR Unknown client type '" + begin(c.args[3], longestWord) + "'")
 			return
 		}
 	case is(c.args[2], "id") && len(c.args) > 3:
@@ -366,6 +402,9 @@ func runClientList(c *call) {
 		if len(ids) == 0 || ids[s.id] {
 			b.WriteString(s.describe(now))
 		}
+		if b.Len() > c.srv.cfg.reply {
+			break // it is refused as it is
+		}
 	}
 	c.w.Verbatim(b.String())
 }
@@ -376,7 +415,7 @@ func runKill(c *call) {
 	good := func(s *session) bool { return s.conn.RemoteAddr().String() == string(c.args[2]) }
 	if !old {
 		var problem string
-		if good, skipMe, problem = killed(c.args[2:]); problem != "" {
+		if good, skipMe, problem = c.srv.cfg.users.killed(c.args[2:]); problem != "" {
 			c.w.Error(problem)
 			return
 		}
@@ -390,7 +429,7 @@ func runKill(c *call) {
 		if s == c.session {
 			c.closing = true // after the reply
 		} else {
-			s.conn.Close()
+			s.drop()
 		}
 	}
 	switch {
@@ -404,7 +443,7 @@ func runKill(c *call) {
 }
 
 // killed reads which connections are to end.
-func killed(args [][]byte) (good func(*session) bool, skipMe bool, problem string) {
+func (u *Users) killed(args [][]byte) (good func(*session) bool, skipMe bool, problem string) {
 	var all []func(*session) bool
 	skipMe = true
 	if len(args)%2 != 0 {
@@ -424,14 +463,15 @@ func killed(args [][]byte) (good func(*session) bool, skipMe bool, problem strin
 		case is(args[0], "laddr"):
 			all = append(all, func(s *session) bool { return addressIs(s.conn.LocalAddr(), v) })
 		case is(args[0], "user"):
-			if v != "default" {
-				return nil, false, "ERR No such user '" + v + "'"
+			if u.find(v) == nil {
+				return nil, false, "ERR No such user '" + begin(args[1], longestWord) + "'"
 			}
+			all = append(all, func(s *session) bool { return s.userName() == v })
 		case is(args[0], "type") && is(args[1], "normal"):
 		case is(args[0], "type") && (is(args[1], "master") || is(args[1], "replica") || is(args[1], "slave") || is(args[1], "pubsub")):
 			all = append(all, func(*session) bool { return false })
 		case is(args[0], "type"):
-			return nil, false, "ERR Unknown client type '" + v + "'"
+			return nil, false, "ERR Unknown client type '" + begin(args[1], longestWord) + "'"
 		case is(args[0], "skipme") && is(args[1], "yes"):
 			skipMe = true
 		case is(args[0], "skipme") && is(args[1], "no"):

@@ -86,7 +86,8 @@ type scanned struct {
 }
 
 func (s *scanned) step() {
-	next, keys := s.scan.texts(s.src)
+	s.scan.most = 1 << 30
+	next, keys, _ := s.scan.texts(s.src)
 	for _, k := range keys {
 		s.seen[k] = true
 	}
@@ -168,9 +169,9 @@ func TestScanPages(t *testing.T) {
 		for i := range n {
 			_ = src.Update(fmt.Sprintf(form, i), func([]byte, bool) ([]byte, bool) { return nil, true })
 		}
-		s, total := scanning{count: 100}, 0
+		s, total := scanning{count: 100, most: 1 << 30}, 0
 		for {
-			next, keys := s.texts(src)
+			next, keys, _ := s.texts(src)
 			if total += len(keys); len(keys) > 300 {
 				t.Errorf("%s: a page of %d keys", form, len(keys))
 			}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,14 +115,38 @@ func readReply(r *bufio.Reader) (text string, err error) {
 	return line, fmt.Errorf("no reply begins with %q", line[0])
 }
 
+// lines is where a server writes what happens.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // start serves a source on a port of its own until the test ends, and returns the address.
 func start(t testing.TB, src Source, opts ...Option) (*Server, string) {
 	t.Helper()
-	srv, err := New(src, opts...)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return startOn(t, l, src, opts...), l.Addr().String()
+}
+
+// startOn serves a source on a listener until the test ends.
+func startOn(t testing.TB, l net.Listener, src Source, opts ...Option) *Server {
+	t.Helper()
+	srv, err := New(src, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +164,7 @@ func start(t testing.TB, src Source, opts ...Option) (*Server, string) {
 			t.Error("the server does not end")
 		}
 	})
-	return srv, l.Addr().String()
+	return srv
 }
 
 // memory returns an empty tree as a source.

@@ -141,10 +141,10 @@ func TestValuesAtOnce(t *testing.T) {
 // A transaction whose ranges go over its own changes again and again is refused before it keeps
 // everybody else waiting for long, and nothing of it is done.
 func TestTransactionsThatTakeLong(t *testing.T) {
-	_, address := start(t, memory(t))
+	_, address := start(t, memory(t), steps(1<<20))
 	for _, command := range [][]string{{"PANDO.AT", "-1"}, {"PANDO.FLOOR", "z"}, {"PANDO.COUNT", "a", "b"}} {
 		c := dial(t, "tcp", address)
-		const n = 8_000
+		const n = 2_000
 		var b strings.Builder
 		b.WriteString(encode("MULTI"))
 		for i := range n {

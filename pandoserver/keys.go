@@ -2,6 +2,7 @@ package pandoserver
 
 import (
 	"math"
+	"math/rand/v2"
 	"strconv"
 
 	"github.com/pando-index/pando"
@@ -23,7 +24,13 @@ var keyCommands = []*command{
 		gather: gatherGet, answer: answerValues},
 	{name: "exists", arity: -2, flags: reads | fast | presence, keys: several, cats: []string{"keyspace"}, summary: "Counts the keys that are there.",
 		gather: gatherGet, answer: answerFound},
-	{name: "strlen", arity: 2, flags: reads | fast, keys: one, cats: []string{"string"}, summary: "Returns the length of a value.",
+	{name: "touch", arity: -2, flags: reads | fast | presence, keys: several, cats: []string{"keyspace"}, summary: "Counts the keys that are there, as EXISTS does.",
+		gather: gatherGet, answer: answerFound},
+	{name: "getrange", arity: 4, flags: reads | partly, keys: one, cats: []string{"string"}, summary: "Returns the bytes of a value from one place to another, which count from the end where they are below zero.",
+		gather: gatherGetRange, answer: answerGetRange},
+	{name: "substr", arity: 4, flags: reads | partly, keys: one, cats: []string{"string"}, summary: "Returns the bytes of a value, as GETRANGE does.",
+		gather: gatherGetRange, answer: answerGetRange},
+	{name: "strlen", arity: 2, flags: reads | fast | partly, keys: one, cats: []string{"string"}, summary: "Returns the length of a value.",
 		gather: gatherGet, answer: func(w *resp.Writer, g *gathering, i item) { w.Int(int64(len(g.vals[i.from]))) }},
 	{name: "type", arity: 2, flags: reads | fast | presence, keys: one, cats: []string{"keyspace"}, summary: "Returns string for a key that is there, none for others.",
 		gather: gatherGet, answer: answerType},
@@ -33,6 +40,12 @@ var keyCommands = []*command{
 		gather: gatherMSet, answer: answerOK},
 	{name: "msetnx", arity: -3, flags: writes | alone, keys: pairs, cats: []string{"string"}, summary: "Sets the values of several keys, if none of them is there.",
 		run: runMSetNX},
+	{name: "setnx", arity: 3, flags: writes | fast, keys: one, cats: []string{"string"}, summary: "Sets the value of a key that is not there, and returns 1 if it has.",
+		modify: modifySetNX},
+	{name: "getset", arity: 3, flags: writes | fast, keys: one, cats: []string{"string"}, summary: "Sets the value of a key, and returns the value that it had.",
+		gather: gatherGetSet, answer: answerValue},
+	{name: "setrange", arity: 4, flags: writes, keys: one, cats: []string{"string"}, summary: "Replaces the bytes of a value from a place on, behind zeros if it is shorter.",
+		modify: modifySetRange},
 	{name: "getdel", arity: 2, flags: writes | fast, keys: one, cats: []string{"string"}, summary: "Deletes a key, and returns the value that it had.",
 		gather: gatherGetDel, answer: answerValue},
 	{name: "del", arity: -2, flags: writes, keys: several, cats: []string{"keyspace"}, summary: "Deletes keys, and returns how many were there.",
@@ -48,7 +61,9 @@ var keyCommands = []*command{
 	{name: "append", arity: 3, flags: writes | fast, keys: one, cats: []string{"string"}, summary: "Appends to a value.", modify: modifyAppend},
 	{name: "dbsize", arity: 1, flags: reads | fast, cats: []string{"keyspace"}, summary: "Returns how many keys there are.",
 		run: func(c *call) { c.w.Int(int64(c.here().Len())) }},
+	{name: "randomkey", arity: 1, flags: reads, cats: []string{"keyspace"}, summary: "Returns any of the keys.", run: runRandomKey},
 	{name: "flushdb", arity: -1, flags: writes | risky, cats: []string{"keyspace"}, summary: "Deletes all keys.", run: runFlush},
+	{name: "flushall", arity: -1, flags: writes | risky, cats: []string{"keyspace"}, summary: "Deletes all keys of all indexes that can be changed, one index behind the other.", run: runFlushAll},
 }
 
 func gatherGet(g *gathering, args [][]byte) string {
@@ -60,6 +75,22 @@ func gatherGet(g *gathering, args [][]byte) string {
 
 func gatherSet(g *gathering, args [][]byte) string {
 	g.add(pando.OpSet, args[1], args[2])
+	return ""
+}
+
+func gatherGetSet(g *gathering, args [][]byte) string {
+	g.add(pando.OpSet, args[1], args[2])
+	g.asking = true // the value before is asked for
+	return ""
+}
+
+func gatherGetRange(g *gathering, args [][]byte) string {
+	for _, place := range args[2:] {
+		if _, ok := resp.ParseInt(place); !ok {
+			return errNotInt
+		}
+	}
+	g.add(pando.OpGet, args[1], nil)
 	return ""
 }
 
@@ -122,6 +153,29 @@ func answerType(w *resp.Writer, g *gathering, i item) {
 	}
 }
 
+func answerGetRange(w *resp.Writer, g *gathering, i item) {
+	val := g.vals[i.from]
+	from, _ := resp.ParseInt(i.args[2])
+	to, _ := resp.ParseInt(i.args[3])
+	n := int64(len(val))
+	if from < 0 && to < 0 && from > to { // even if both are before the begin
+		w.Bulk(nil)
+		return
+	}
+	if from < 0 {
+		from = max(0, from+n)
+	}
+	if to < 0 {
+		to = max(0, to+n)
+	}
+	to = min(to, n-1)
+	if from > to {
+		w.Bulk(nil)
+		return
+	}
+	w.Bulk(val[from : to+1])
+}
+
 func answerOK(w *resp.Writer, _ *gathering, _ item) { w.Status("OK") }
 
 // modifySet is SET with options.
@@ -159,6 +213,15 @@ func modifySet(c *call, old []byte, had bool) ([]byte, action) {
 	if !sets {
 		return nil, leave
 	}
+	return c.args[2], set
+}
+
+func modifySetNX(c *call, _ []byte, had bool) ([]byte, action) {
+	if had {
+		c.w.Int(0)
+		return nil, leave
+	}
+	c.w.Int(1)
 	return c.args[2], set
 }
 
@@ -209,10 +272,52 @@ func modifyAppend(c *call, old []byte, had bool) ([]byte, action) {
 		return nil, leave
 	}
 	c.w.Int(int64(len(old) + len(more)))
-	if had && len(more) == 0 {
+	switch {
+	case had && len(more) == 0:
+		return nil, leave
+	case c.trial:
+		return nil, set
+	}
+	return append(c.longer(old, len(old)+len(more)), more...), set
+}
+
+func modifySetRange(c *call, old []byte, had bool) ([]byte, action) {
+	at, ok := resp.ParseInt(c.args[2])
+	part := c.args[3]
+	switch {
+	case !ok:
+		c.w.Error(errNotInt)
+		return nil, leave
+	case at < 0:
+		c.w.Error("ERR offset is out of range")
+		return nil, leave
+	case len(part) == 0:
+		c.w.Int(int64(len(old)))
+		return nil, leave
+	case at > int64(resp.Known.Bulk-len(part)):
+		c.w.Error(errTooLarge)
 		return nil, leave
 	}
-	return append(append(make([]byte, 0, len(old)+len(more)), old...), more...), set
+	n := max(len(old), int(at)+len(part))
+	c.w.Int(int64(n))
+	if c.trial {
+		return nil, set
+	}
+	val := append(make([]byte, 0, n), old...)[:n]
+	copy(val[at:], part)
+	return val, set
+}
+
+// longer returns a value that can grow to n bytes, behind which nothing of anybody else's lies. A
+// transaction appends in place to what it has appended to before: many small pieces take time linear in their bytes.
+func (c *call) longer(old []byte, n int) []byte {
+	switch {
+	case cap(old) >= n && c.tx != nil:
+		return old
+	case c.tx != nil:
+		n += n / 4
+	}
+	return append(make([]byte, 0, n), old...)
 }
 
 func runMSetNX(c *call) {
@@ -222,12 +327,10 @@ func runMSetNX(c *call) {
 	}
 	g := new(gathering)
 	g.reset()
-	gets := make([]string, 0, len(c.args)/2)
 	for i := 1; i < len(c.args); i += 2 {
-		gets = append(gets, text(c.args[i]))
 		g.add(pando.OpSet, c.args[i], c.args[i+1])
 	}
-	if c.here().GetBatch(gets, make([][]byte, len(gets)), make([]bool, len(gets))) > 0 {
+	if c.srv.present(c.here(), g.keys, make([]bool, len(g.keys))) > 0 {
 		c.w.Int(0)
 		return
 	}
@@ -238,14 +341,35 @@ func runMSetNX(c *call) {
 	c.w.Int(1)
 }
 
-func runFlush(c *call) {
+func runRandomKey(c *call) {
+	src := c.here()
+	for n := src.Len(); n > 0; n = src.Len() { // keys may go meanwhile
+		if key, _, ok := src.At(rand.IntN(n)); ok {
+			c.w.Text(key)
+			return
+		}
+	}
+	c.w.Null()
+}
+
+func runFlush(c *call) { c.flush(c.db) }
+
+func runFlushAll(c *call) { c.flush(c.srv.dbs...) }
+
+// flush deletes all keys of those indexes that can be changed.
+func (c *call) flush(dbs ...*served) {
 	if len(c.args) > 2 || len(c.args) == 2 && !is(c.args[1], "sync") && !is(c.args[1], "async") {
 		c.w.Error(errSyntax)
 		return
 	}
-	if _, err := c.here().(Changer).DeleteRange(Bounds{}); err != nil {
-		c.w.Error(c.problem(err))
-		return
+	for _, db := range dbs {
+		if db.live.Changer == nil {
+			continue
+		}
+		if _, err := c.on(db).(Changer).DeleteRange(Bounds{}); err != nil {
+			c.w.Error(c.problem(err))
+			return
+		}
 	}
 	c.w.Status("OK")
 }

@@ -19,7 +19,13 @@ type config struct {
 	grace        time.Duration
 	reply        int
 	transactions int
+	steps        int
 	log          *slog.Logger
+	users        *Users
+	certs        *Certificates
+	stranger     time.Duration
+	strangers    int
+	slow         time.Duration
 }
 
 // Name sets the name of the index, by which SELECT and the commands of sorted sets find it.
@@ -44,7 +50,7 @@ func IdleTimeout(d time.Duration) Option { return func(c *config) { c.idle = d }
 func WriteTimeout(d time.Duration) Option { return func(c *config) { c.write = d } }
 
 // ReplyLimit sets how many bytes the replies to one command, or one transaction, may have: a
-// connection that asks for more is closed. As many bytes may wait for a client to take them:
+// connection that asks for more is closed, and of a transaction that does nothing is done. As many bytes may wait for a client to take them:
 // then nothing more is read from it. The default is 512 MiB.
 func ReplyLimit(bytes int) Option { return func(c *config) { c.reply = bytes } }
 
@@ -52,13 +58,31 @@ func ReplyLimit(bytes int) Option { return func(c *config) { c.reply = bytes } }
 // default is 5 seconds.
 func Grace(d time.Duration) Option { return func(c *config) { c.grace = d } }
 
+// Restrict sets who may use the server. By default everybody may who can reach it.
+func Restrict(u *Users) Option { return func(c *config) { c.users = u } }
+
+// Secure makes the server speak TLS.
+func Secure(c *Certificates) Option { return func(cfg *config) { cfg.certs = c } }
+
+// StrangerTimeout sets how long a client may take to say who it is, where it has to. The default is 30 seconds.
+func StrangerTimeout(d time.Duration) Option { return func(c *config) { c.stranger = d } }
+
+// MaxStrangers sets how many connections there may be whose clients have not said who they are, where they have
+// to. Where there are more, one of them is closed. The default is 1,000.
+func MaxStrangers(n int) Option { return func(c *config) { c.strangers = n } }
+
+// SlowerThan sets how long a command takes that SLOWLOG remembers. The default is 10 milliseconds; below zero it
+// remembers none.
+func SlowerThan(d time.Duration) Option { return func(c *config) { c.slow = d } }
+
 // Logger sets where the server writes what happens. By default that is nowhere.
 func Logger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
 
 func configure(opts []Option) (config, error) {
 	c := config{
 		name: "index", clients: 10_000, partial: time.Minute, write: 10 * time.Second, grace: 5 * time.Second,
-		reply: 512 << 20, transactions: 64 << 20, log: slog.New(slog.DiscardHandler),
+		reply: 512 << 20, transactions: 64 << 20, steps: mostSteps, log: slog.New(slog.DiscardHandler), users: NewUsers(), stranger: 30 * time.Second, strangers: 1_000,
+		slow: usualSlow,
 	}
 	for _, o := range opts {
 		o(&c)
@@ -70,6 +94,10 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("pandoserver: time limits cannot be below zero, nor that of writing zero")
 	case c.reply < 1<<10:
 		return c, fmt.Errorf("pandoserver: ReplyLimit(%d); take 1024 or more", c.reply)
+	case c.users == nil:
+		return c, fmt.Errorf("pandoserver: Restrict(nil); leave it out instead")
+	case c.stranger <= 0 || c.strangers < 1:
+		return c, fmt.Errorf("pandoserver: StrangerTimeout(%v), MaxStrangers(%d); both are above zero", c.stranger, c.strangers)
 	case c.log == nil:
 		return c, fmt.Errorf("pandoserver: Logger(nil); leave it out instead")
 	}

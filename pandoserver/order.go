@@ -11,16 +11,16 @@ import (
 // orderCommands are the commands of redis' sorted sets by lexical range. The index is a
 // sorted set under its name, its keys are the members, and all scores are zero.
 var orderCommands = []*command{
-	{name: "zrange", arity: -4, flags: reads | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns keys of an index: with BYLEX those of a range, else by their places.", run: runZRange},
-	{name: "zrangebylex", arity: -4, flags: reads | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns the keys of a range.",
+	{name: "zrange", arity: -4, flags: reads | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns keys of an index: with BYLEX those of a range, else by their places.", within: withinZRange, run: runZRange},
+	{name: "zrangebylex", arity: -4, flags: reads | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns the keys of a range.", within: withinLex(2, 3),
 		run: func(c *call) { c.zrangeByLex(false) }},
-	{name: "zrevrangebylex", arity: -4, flags: reads | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns the keys of a range, the last first.",
+	{name: "zrevrangebylex", arity: -4, flags: reads | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns the keys of a range, the last first.", within: withinLex(3, 2),
 		run: func(c *call) { c.zrangeByLex(true) }},
-	{name: "zlexcount", arity: 4, flags: reads | fast | ordered, keys: one, cats: []string{"sortedset"}, summary: "Counts the keys of a range.", run: runZLexCount},
-	{name: "zrank", arity: 3, flags: reads | fast | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns the place of a key.", run: runZRank},
+	{name: "zlexcount", arity: 4, flags: reads | fast | ordered, keys: one, cats: []string{"sortedset"}, summary: "Counts the keys of a range.", within: withinLex(2, 3), run: runZLexCount},
+	{name: "zrank", arity: 3, flags: reads | fast | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns the place of a key.", within: withinBelow(2), run: runZRank},
 	{name: "zcard", arity: 2, flags: reads | fast | ordered, keys: one, cats: []string{"sortedset"}, summary: "Returns how many keys there are.", run: runZCard},
 	{name: "zpopmin", arity: -2, flags: writes | fast | ordered | alone, keys: one, cats: []string{"sortedset"}, summary: "Deletes the first keys, and returns them.", run: runZPopMin},
-	{name: "zremrangebylex", arity: 4, flags: writes | ordered, keys: one, cats: []string{"sortedset"}, summary: "Deletes the keys of a range.", run: runZRemRange},
+	{name: "zremrangebylex", arity: 4, flags: writes | ordered, keys: one, cats: []string{"sortedset"}, summary: "Deletes the keys of a range.", within: withinLex(2, 3), run: runZRemRange},
 }
 
 // index returns the index that the first key names. It writes an error if there is none, or if it
@@ -33,7 +33,7 @@ func (c *call) index() (Source, bool) {
 		for i, d := range c.srv.dbs {
 			names[i] = "'" + d.name + "'"
 		}
-		c.w.Error("ERR no index is called '" + string(c.args[1]) + "': this server has " + strings.Join(names, ", "))
+		c.w.Error("ERR no index is called '" + begin(c.args[1], longestWord) + "': this server has " + strings.Join(names, ", "))
 		return nil, false
 	case c.cmd.flags&writes != 0 && db.live.Changer == nil:
 		c.w.Error(errReadOnly)
@@ -318,7 +318,7 @@ func runZRank(c *call) {
 		return
 	}
 	key := text(c.args[2])
-	if src.GetBatch([]string{key}, make([][]byte, 1), make([]bool, 1)) == 0 {
+	if c.srv.present(src, []string{key}, make([]bool, 1)) == 0 {
 		c.w.Null()
 		return
 	}

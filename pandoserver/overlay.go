@@ -17,7 +17,7 @@ type overlay struct {
 	changed map[string]*change
 	sorted  []string // the keys of changed, if none was added since
 	grown   int      // by how many entries there are more than in the source
-	steps   *int     // that ranges and counts have taken: each goes over what was changed
+	tx      *transaction
 }
 
 // change is what has become of a key.
@@ -38,9 +38,17 @@ func (c *change) more() int {
 	return 0
 }
 
-func newOverlay(base Changer, steps *int) *overlay {
-	return &overlay{base: base, changed: map[string]*change{}, steps: steps}
+func newOverlay(base Changer, tx *transaction) *overlay {
+	return &overlay{base: base, changed: map[string]*change{}, tx: tx}
 }
+
+// Steps of a transaction that are more than going over an entry.
+const (
+	stepsOfGet    = 4
+	stepsOfCount  = 8  // of a search in the source
+	stepsOfChange = 16 // of a key that no command has named
+	stepBytes     = 64 // of a value that are copied in a step
+)
 
 // commit does all changes as one batch.
 func (o *overlay) commit() error {
@@ -80,19 +88,42 @@ func (o *overlay) old(key string) ([]byte, bool) {
 	var val [1][]byte
 	var found [1]bool
 	o.base.GetBatch([]string{key}, val[:], found[:])
-	return val[0], found[0]
+	o.tx.steps += stepsOfGet + len(val[0])/stepBytes
+	return slices.Clip(val[0]), found[0]
+}
+
+// has reports whether a key has a value in the source.
+func (o *overlay) had(key string) bool {
+	var found [1]bool
+	o.tx.steps += stepsOfGet
+	return o.tx.of.srv.present(o.base, []string{key}, found[:]) > 0
+}
+
+func (o *overlay) HasBatch(keys []string, found []bool) (hits int) {
+	for i, key := range keys {
+		if c := o.changed[key]; c != nil {
+			found[i] = c.has
+		} else {
+			found[i] = o.had(key)
+		}
+		if found[i] {
+			hits++
+		}
+	}
+	return hits
 }
 
 // put changes a key.
 func (o *overlay) put(key string, val []byte, has bool) {
 	c := o.changed[key]
 	if c == nil {
-		_, had := o.old(key)
+		had := o.had(key)
 		c = &change{has: had, had: had}
 		o.changed[key] = c
 		o.sorted = nil
 	}
 	o.grown -= c.more()
+	o.tx.bytes += len(val) - len(c.val)
 	c.val, c.has = val, has
 	o.grown += c.more()
 }
@@ -107,18 +138,25 @@ func (o *overlay) GetBatch(keys []string, vals [][]byte, found []bool) (hits int
 }
 
 func (o *overlay) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
+	var had [1]bool
 	for i, op := range ops {
-		old, had := o.get(keys[i])
+		var old []byte
+		switch {
+		case found != nil && vals != nil:
+			old, had[0] = o.get(keys[i])
+		case found != nil || op == pando.OpDelete:
+			o.HasBatch(keys[i:i+1], had[:])
+		}
 		switch op {
 		case pando.OpSet:
 			o.put(keys[i], vals[i], true)
 		case pando.OpDelete:
-			if had {
+			if had[0] {
 				o.put(keys[i], nil, false)
 			}
 		}
 		if found != nil {
-			found[i] = had
+			found[i] = had[0]
 			if vals != nil {
 				vals[i] = old
 			}
@@ -138,8 +176,10 @@ func (o *overlay) Update(key string, f func(old []byte, had bool) (val []byte, k
 
 func (o *overlay) DeleteRange(b Bounds) (deleted int, err error) {
 	var keys []string
-	for k := range o.Scan(b) {
+	for k := range o.Scan(b) { // which ends where there are too many
 		keys = append(keys, k)
+		o.tx.steps += stepsOfChange
+		o.tx.bytes += len(k) + overhead // that no command has brought
 	}
 	for _, k := range keys {
 		o.put(k, nil, false)
@@ -151,8 +191,8 @@ func (o *overlay) Len() int { return o.base.Len() + o.grown }
 
 func (o *overlay) Count(b Bounds) int {
 	n := o.base.Count(b)
+	o.tx.steps += stepsOfCount + len(o.changed)
 	for key, c := range o.changed {
-		*o.steps++
 		if b.contains(key) {
 			n += c.more()
 		}
@@ -162,9 +202,9 @@ func (o *overlay) Count(b Bounds) int {
 
 // order returns the keys that were changed, sorted.
 func (o *overlay) order() []string {
-	*o.steps += len(o.changed)
+	o.tx.steps += len(o.changed)
 	if o.sorted == nil {
-		*o.steps += 10 * len(o.changed)
+		o.tx.steps += 10 * len(o.changed)
 		o.sorted = make([]string, 0, len(o.changed))
 		for k := range o.changed {
 			o.sorted = append(o.sorted, k)
@@ -183,7 +223,7 @@ func (o *overlay) At(i int) (key string, val []byte, ok bool) {
 		if c.has == c.had {
 			continue
 		}
-		*o.steps += 20
+		o.tx.steps += 20
 		at := o.base.Count(Bounds{Hi: k, To: Without}) + shift
 		switch {
 		case at > i:
@@ -202,6 +242,7 @@ func (o *overlay) At(i int) (key string, val []byte, ok bool) {
 // entry returns entry i of the source, with the value that it has here.
 func (o *overlay) entry(i int) (key string, val []byte, ok bool) {
 	key, val, ok = o.base.At(i)
+	o.tx.steps += stepsOfCount + len(val)/stepBytes
 	if c := o.changed[key]; ok && c != nil {
 		val = c.val
 	}
@@ -234,6 +275,10 @@ func (o *overlay) Scan(b Bounds) iter.Seq2[string, []byte] {
 			return true
 		}
 		for key, val := range o.base.Scan(b) {
+			o.tx.steps += 1 + (len(key)+len(val))/stepBytes
+			if o.tx.over() != nil { // nothing of it will be done
+				return
+			}
 			if !upTo(key, false) {
 				return
 			}
@@ -252,3 +297,64 @@ func (o *overlay) Scan(b Bounds) iter.Seq2[string, []byte] {
 		upTo("", true)
 	}
 }
+
+// watched is a source that is only read, of which a transaction counts the steps.
+type watched struct {
+	base Source
+	tx   *transaction
+}
+
+// watchedNumbers is watched where keys are numbers.
+type watchedNumbers struct {
+	watched
+	n Numbers
+}
+
+func watchedBy(src Source, tx *transaction) Source {
+	w := watched{src, tx}
+	if n, ok := src.(Numbers); ok {
+		return watchedNumbers{w, n}
+	}
+	return w
+}
+
+func (w watched) Len() int { return w.base.Len() }
+
+func (w watched) GetBatch(keys []string, vals [][]byte, found []bool) (hits int) {
+	hits = w.base.GetBatch(keys, vals, found)
+	for _, v := range vals {
+		w.tx.steps += stepsOfGet + len(v)/stepBytes
+	}
+	return hits
+}
+
+func (w watched) HasBatch(keys []string, found []bool) int {
+	w.tx.steps += stepsOfGet * len(keys)
+	return w.tx.of.srv.present(w.base, keys, found)
+}
+
+func (w watched) Count(b Bounds) int {
+	w.tx.steps += stepsOfCount
+	return w.base.Count(b)
+}
+
+func (w watched) At(i int) (key string, val []byte, ok bool) {
+	key, val, ok = w.base.At(i)
+	w.tx.steps += stepsOfCount + len(val)/stepBytes
+	return key, val, ok
+}
+
+func (w watched) Scan(b Bounds) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for key, val := range w.base.Scan(b) {
+			w.tx.steps += 1 + (len(key)+len(val))/stepBytes
+			if w.tx.over() != nil || !yield(key, val) {
+				return
+			}
+		}
+	}
+}
+
+func (w watchedNumbers) Check(key string) error         { return w.n.Check(key) }
+func (w watchedNumbers) Code(key string) uint64         { return w.n.Code(key) }
+func (w watchedNumbers) From(code uint64) (from Bounds) { return w.n.From(code) }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/pando-index/pando/pandoserver/internal/resp"
+	"github.com/pando-index/pando/pandoserver/internal/sum"
 )
 
 // usualLimit is how many entries a command returns that does not say how many it wants.
@@ -16,23 +17,23 @@ var pandoCats = []string{"pando"}
 // pandoCommands are commands of Pando's own, on the index that is selected. An end of a range is a
 // key that belongs to it, or [key; (key, which does not; or - and +, where there is none.
 var pandoCommands = []*command{
-	{name: "pando.range", arity: -3, flags: reads, cats: pandoCats, summary: "Returns the entries of a range. Options: LIMIT n (100 by default), REV, KEYS or VALUES. The next ones begin behind (last.", run: runRange},
-	{name: "pando.prefix", arity: -2, flags: reads, cats: pandoCats, summary: "Returns the entries whose key begins with a prefix. Options as PANDO.RANGE has them.", run: runPrefix},
-	{name: "pando.count", arity: 3, flags: reads | fast, cats: pandoCats, summary: "Counts the keys of a range.", run: runCount},
-	{name: "pando.rank", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Counts the keys below a key.", run: runRank},
+	{name: "pando.range", arity: -3, flags: reads, cats: pandoCats, summary: "Returns the entries of a range. Options: LIMIT n (100 by default), REV, KEYS or VALUES. The next ones begin behind (last.", within: withinEnds, run: runRange},
+	{name: "pando.prefix", arity: -2, flags: reads, cats: pandoCats, summary: "Returns the entries whose key begins with a prefix. Options as PANDO.RANGE has them.", within: func(args [][]byte) Bounds { return Prefix(text(args[1])) }, run: runPrefix},
+	{name: "pando.count", arity: 3, flags: reads | fast, cats: pandoCats, summary: "Counts the keys of a range.", within: withinEnds, run: runCount},
+	{name: "pando.rank", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Counts the keys below a key.", within: withinBelow(1), run: runRank},
 	{name: "pando.at", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Returns the entry at a place, counted from 0, or from the end below zero.", run: runAt},
-	{name: "pando.floor", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Returns the last entry up to a key.",
+	{name: "pando.floor", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Returns the last entry up to a key.", within: withinBelow(1),
 		run: func(c *call) { c.first(Bounds{Hi: text(c.args[1]), To: With, Descending: true}) }},
-	{name: "pando.ceil", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Returns the first entry from a key on.",
+	{name: "pando.ceil", arity: 2, flags: reads | fast, cats: pandoCats, summary: "Returns the first entry from a key on.", within: func(args [][]byte) Bounds { return Bounds{Lo: text(args[1]), From: With} },
 		run: func(c *call) { c.first(Bounds{Lo: text(c.args[1]), From: With}) }},
-	{name: "pando.delrange", arity: 3, flags: writes, cats: pandoCats, summary: "Deletes the entries of a range, and returns how many there were.", run: runDelRange},
-	{name: "pando.agg", arity: 3, flags: reads, cats: pandoCats, summary: "Sums up the values of a range, which are numbers.", run: runAgg},
-	{name: "pando.hist", arity: -4, flags: reads, cats: pandoCats, summary: "Counts the values of a range between bounds, which ascend.", run: runHist},
-	{name: "pando.select", arity: -5, flags: reads, cats: pandoCats, summary: "Returns the entries of a range whose value is BELOW x, ABOVE x, EQUAL x, or BETWEEN x and y. Options as PANDO.RANGE has them, but for REV.", run: runSelect},
+	{name: "pando.delrange", arity: 3, flags: writes, cats: pandoCats, summary: "Deletes the entries of a range, and returns how many there were.", within: withinEnds, run: runDelRange},
+	{name: "pando.agg", arity: 3, flags: reads, cats: pandoCats, summary: "Sums up the values of a range, which are numbers.", within: withinEnds, run: runAgg},
+	{name: "pando.hist", arity: -4, flags: reads, cats: pandoCats, summary: "Counts the values of a range between bounds, which ascend.", within: withinEnds, run: runHist},
+	{name: "pando.select", arity: -5, flags: reads, cats: pandoCats, summary: "Returns the entries of a range whose value is BELOW x, ABOVE x, EQUAL x, or BETWEEN x and y. Options as PANDO.RANGE has them, but for REV.", within: withinEnds, run: runSelect},
 }
 
 // rangeOf returns the bounds that two arguments are.
-func (c *call) rangeOf(lo, hi []byte) (b Bounds, never bool) {
+func rangeOf(lo, hi []byte) (b Bounds, never bool) {
 	end := func(arg []byte, upper bool) {
 		no, ok := b.lex(arg, upper)
 		never = never || no
@@ -110,7 +111,7 @@ func (c *call) pair(key string, val []byte) {
 }
 
 func runRange(c *call) {
-	b, never := c.rangeOf(c.args[1], c.args[2])
+	b, never := rangeOf(c.args[1], c.args[2])
 	l, ok := c.listingOf(c.args[3:])
 	if !ok {
 		return
@@ -134,7 +135,7 @@ func runPrefix(c *call) {
 		c.w.Error("ERR keys that are numbers have no prefixes")
 		return
 	}
-	b := prefixed(text(c.args[1]))
+	b := Prefix(text(c.args[1]))
 	b.Descending = l.rev
 	if all, ok := c.entries(src, b, l.limit); ok {
 		c.write(all, l)
@@ -142,7 +143,7 @@ func runPrefix(c *call) {
 }
 
 func runCount(c *call) {
-	b, never := c.rangeOf(c.args[1], c.args[2])
+	b, never := rangeOf(c.args[1], c.args[2])
 	src := c.here()
 	switch {
 	case never:
@@ -194,7 +195,7 @@ func (c *call) first(b Bounds) {
 }
 
 func runDelRange(c *call) {
-	b, never := c.rangeOf(c.args[1], c.args[2])
+	b, never := rangeOf(c.args[1], c.args[2])
 	if never {
 		c.w.Int(0)
 		return
@@ -210,7 +211,7 @@ func runDelRange(c *call) {
 // numbers calls yield for the values of a range that two arguments are, each as a number. It writes an
 // error if a value is none.
 func (c *call) numbers(yield func(key string, val []byte, x float64) bool) (ok bool) {
-	b, never := c.rangeOf(c.args[1], c.args[2])
+	b, never := rangeOf(c.args[1], c.args[2])
 	src := c.here()
 	if !c.checks(src, b) {
 		return false
@@ -221,7 +222,7 @@ func (c *call) numbers(yield func(key string, val []byte, x float64) bool) (ok b
 	for key, val := range src.Scan(b) {
 		x, err := strconv.ParseFloat(text(val), 64)
 		if err != nil {
-			c.w.Error("ERR the value of '" + key + "' is not a number")
+			c.w.Error("ERR the value of '" + begin([]byte(key), longestWord) + "' is not a number")
 			return false
 		}
 		if !yield(key, val, x) {
@@ -231,47 +232,26 @@ func (c *call) numbers(yield func(key string, val []byte, x float64) bool) (ok b
 	return true
 }
 
-// sum sums up numbers. Integers are summed as such, as long as they fit.
-type sum struct {
-	count          int
-	sum, low, high float64
-	whole          bool
-	exact          int64
-}
-
-func (s *sum) add(val []byte, x float64) {
-	if s.count == 0 {
-		s.low, s.high, s.whole = x, x, true
-	}
-	s.count++
-	s.sum += x
-	s.low, s.high = min(s.low, x), max(s.high, x)
-	n, isInt := resp.ParseInt(val)
-	if s.whole = s.whole && isInt && !(n > 0 && s.exact > math.MaxInt64-n) && !(n < 0 && s.exact < math.MinInt64-n); s.whole {
-		s.exact += n
-	}
-}
-
 func runAgg(c *call) {
-	var s sum
-	if !c.numbers(func(_ string, val []byte, x float64) bool { s.add(val, x); return true }) {
+	var s sum.Sum
+	if !c.numbers(func(_ string, val []byte, x float64) bool { s.Add(val, x); return true }) {
 		return
 	}
 	c.w.Map(5)
 	c.w.Text("count")
-	c.w.Int(int64(s.count))
+	c.w.Int(int64(s.Count))
 	c.w.Text("sum")
-	if s.whole {
-		c.w.Int(s.exact)
+	if s.Whole {
+		c.w.Int(s.Exact)
 	} else {
-		c.w.Float(s.sum)
+		c.w.Float(s.Sum)
 	}
 	c.w.Text("min")
-	c.w.Float(s.low)
+	c.w.Float(s.Low)
 	c.w.Text("max")
-	c.w.Float(s.high)
+	c.w.Float(s.High)
 	c.w.Text("mean")
-	c.w.Float(s.sum / max(1, float64(s.count)))
+	c.w.Float(s.Mean())
 }
 
 // floats reads numbers. It writes an error if one is none.
@@ -298,11 +278,7 @@ func runHist(c *call) {
 	}
 	counts := make([]int64, len(bounds)+1)
 	if !c.numbers(func(_ string, _ []byte, x float64) bool {
-		at, found := slices.BinarySearch(bounds, x)
-		for found && at < len(bounds) && bounds[at] == x {
-			at++
-		}
-		counts[at]++
+		counts[sum.Bin(bounds, x)]++
 		return true
 	}) {
 		return

@@ -1,7 +1,7 @@
 package pandoserver
 
 import (
-	"errors"
+	"time"
 	"unsafe"
 
 	"github.com/pando-index/pando"
@@ -14,6 +14,8 @@ type call struct {
 	cmd  *command
 	args [][]byte
 	tx   *transaction // whose part it is, or nil
+
+	trial bool // modify need not make the new value
 }
 
 // gathering is operations of one or of several commands, done as one batch.
@@ -29,11 +31,13 @@ type gathering struct {
 	asking   bool // some command asks what was there before
 	wide     bool // some command changes several keys
 	longest  int  // value that is set
+	bytes    int  // of keys and values
 }
 
 // item is a command of a gathering, and its operations.
 type item struct {
 	cmd      *command
+	args     [][]byte
 	from, to int
 	problem  string // its reply, if it has no operations because of it
 }
@@ -45,8 +49,9 @@ const mostKept = 1 << 10
 func (g *gathering) reset() {
 	clear(g.keys)
 	clear(g.vals)
+	clear(g.items)
 	g.ops, g.keys, g.vals, g.found, g.items = g.ops[:0], g.keys[:0], g.vals[:0], g.found[:0], g.items[:0]
-	g.reading, g.deleting, g.asking, g.wide, g.longest = true, true, false, false, 0
+	g.reading, g.deleting, g.asking, g.wide, g.longest, g.bytes = true, true, false, false, 0, 0
 }
 
 // text returns bytes as a string without copying them: it is valid as long as they are.
@@ -58,6 +63,7 @@ func (g *gathering) add(op pando.Op, key, val []byte) {
 	g.keys = append(g.keys, text(key))
 	g.vals = append(g.vals, val)
 	g.longest = max(g.longest, len(val))
+	g.bytes += len(key) + len(val)
 	g.reading = g.reading && op == pando.OpGet
 	g.deleting = g.deleting && op == pando.OpDelete
 	g.asking = g.asking || op != pando.OpSet
@@ -67,8 +73,16 @@ func (g *gathering) add(op pando.Op, key, val []byte) {
 func (g *gathering) command(cmd *command, args [][]byte) {
 	from := len(g.ops)
 	problem := cmd.gather(g, args)
-	g.items = append(g.items, item{cmd, from, len(g.ops), problem})
+	g.items = append(g.items, item{cmd, args, from, len(g.ops), problem})
 	g.wide = g.wide || cmd.flags&writes != 0 && len(g.ops)-from > 1
+}
+
+// most returns how many operations may be done at once.
+func (g *gathering) most(srv *Server) int {
+	if g.deleting || !g.asking {
+		return valuesAtOnce / usualValue
+	}
+	return srv.atOnce()
 }
 
 // do does all operations.
@@ -87,35 +101,71 @@ func (g *gathering) do(src Source, srv *Server) error {
 		vals = nil
 	}
 	srv.saw(g.longest)
+	srv.stats.keys.Add(uint64(len(g.ops)), int64(len(g.ops)), 1)
+	var err error
 	if l, ok := src.(*live); ok && g.wide {
-		return l.applyWide(g.ops, g.keys, vals, found)
+		err = l.applyWide(g.ops, g.keys, vals, found)
+	} else {
+		err = src.(Changer).Apply(g.ops, g.keys, vals, found)
 	}
-	return src.(Changer).Apply(g.ops, g.keys, vals, found)
+	if vals != nil && found != nil {
+		srv.took(vals)
+	}
+	if found != nil && err == nil {
+		hits, all := 0, 0
+		for i, op := range g.ops {
+			if op == pando.OpGet {
+				all++
+				if found[i] {
+					hits++
+				}
+			}
+		}
+		srv.stats.looked(hits, all)
+	}
+	return err
 }
 
-// read looks all keys up, some at a time. Values that nobody asks for are forgotten at once.
+// read looks all keys up, some at a time.
 func (g *gathering) read(src Source, srv *Server) error {
-	bare := true
+	bare, part := true, true
 	for _, i := range g.items {
 		bare = bare && i.cmd.flags&presence != 0
+		part = part && i.cmd.flags&partly != 0
+	}
+	srv.stats.keys.Add(uint64(len(g.keys)), int64(len(g.keys)), 1)
+	if bare {
+		srv.stats.looked(srv.present(src, g.keys, g.found), len(g.keys))
+		return nil
 	}
 	size := 0
 	for from := 0; from < len(g.keys); {
 		to := min(len(g.keys), from+srv.atOnce())
-		src.GetBatch(g.keys[from:to], g.vals[from:to], g.found[from:to])
-		for i := from; i < to; i++ {
-			srv.saw(len(g.vals[i]))
-			size += len(g.vals[i])
-		}
-		switch {
-		case bare:
-			clear(g.vals[from:to])
-		case size > srv.cfg.reply && len(g.items) == 1:
+		srv.stats.looked(src.GetBatch(g.keys[from:to], g.vals[from:to], g.found[from:to]), to-from)
+		size += srv.took(g.vals[from:to])
+		if size > srv.cfg.reply && len(g.items) == 1 && !part {
 			return errLongReply
 		}
 		from = to
 	}
 	return nil
+}
+
+// present reports which keys are there, and how many. A source that cannot tell without values
+// is asked for some of them at a time.
+func (s *Server) present(src Source, keys []string, found []bool) (hits int) {
+	if a, ok := src.(Asker); ok {
+		return a.HasBatch(keys, found)
+	}
+	vals := make([][]byte, min(len(keys), s.atOnce()))
+	for len(keys) > 0 {
+		n := min(len(keys), len(vals), s.atOnce())
+		hits += src.GetBatch(keys[:n], vals[:n], found[:n])
+		s.took(vals[:n])
+		clear(vals[:n])
+		keys, found = keys[n:], found[n:]
+	}
+	return hits
 }
 
 // gathers reports whether a command can be part of a gathering with others.
@@ -134,7 +184,7 @@ func (s *session) finish() {
 	if len(s.pending) == 0 {
 		return
 	}
-	all := true
+	all, began := true, time.Now()
 	for i := range s.pending {
 		all = all && s.pending[i].gathers()
 	}
@@ -142,13 +192,13 @@ func (s *session) finish() {
 	case all:
 		s.together(s.pending)
 	case len(s.pending) == 1 && s.pending[0].cmd.flags&alone == 0:
-		s.pending[0].change(s.space(s.db))
+		s.counted(s.pending[0].cmd, func() { s.pending[0].change(s.space(s.db)) })
 	default:
 		for rest := s.pending; len(rest) > 0 && !s.closing; s.ease() {
 			rest = rest[s.asOne(rest, false):]
 		}
 	}
-	s.srv.stats.batch(len(s.pending))
+	s.srv.didTogether(s, s.pending, time.Since(began))
 	clear(s.pending)
 	s.pending = s.pending[:0]
 	if cap(s.pending) > mostKept {
@@ -157,6 +207,7 @@ func (s *session) finish() {
 	if cap(s.gathering.keys) > mostKept || cap(s.gathering.items) > mostKept {
 		s.gathering = gathering{}
 	}
+	s.gathering.reset() // it has values, and the buffer of their keys
 }
 
 // together does commands that gather as one batch, or as several where values are long.
@@ -164,14 +215,18 @@ func (s *session) together(calls []call) {
 	g := &s.gathering
 	for len(calls) > 0 && !s.closing {
 		g.reset()
-		n, most := 0, s.srv.atOnce()
-		for n < len(calls) && (n == 0 || len(g.ops)+len(calls[n].args) <= most) {
+		n := 0
+		for ; n < len(calls); n++ {
+			before := *g
 			g.command(calls[n].cmd, calls[n].args)
-			n++
+			if n > 0 && (len(g.ops) > g.most(s.srv) || g.bytes > valuesAtOnce) {
+				*g = before
+				break
+			}
 		}
 		err := g.do(s.space(s.db), s.srv)
 		for j := 0; j < len(g.items) && !s.closing; j++ {
-			s.reply(g, g.items[j], err)
+			s.counted(g.items[j].cmd, func() { s.reply(g, g.items[j], err) })
 			s.ease()
 		}
 		calls = calls[n:]
@@ -192,9 +247,13 @@ func (s *session) reply(g *gathering, i item, err error) {
 
 // do does a command by itself, on its own or in a transaction.
 func (c *call) do() {
+	problem := ""
+	if c.tx != nil { // another index may be selected since, and the user may do less
+		problem = c.refuses(c.cmd, c.args)
+	}
 	switch {
-	case c.cmd.flags&writes != 0 && c.cmd.flags&ordered == 0 && c.db.live.Changer == nil: // selected since
-		c.w.Error(errReadOnly)
+	case problem != "":
+		c.w.Error(problem)
 	case c.cmd.run != nil:
 		c.cmd.run(c)
 	case c.gathers():
@@ -211,12 +270,9 @@ func (c *call) do() {
 // change does a command that modifies one key. The key is read first: what leaves it as it is
 // need not wait for other changes.
 func (c *call) change(src Source) {
-	mark := c.w.Len()
+	mark := c.w.Mark()
 	key := text(c.args[1])
-	var val [1][]byte
-	var found [1]bool
-	src.GetBatch([]string{key}, val[:], found[:])
-	if _, what := c.cmd.modify(c, val[0], found[0]); what == leave {
+	if c.tries(src, key) == leave {
 		return
 	}
 	err := src.(Changer).Update(key, func(old []byte, had bool) ([]byte, bool) {
@@ -237,72 +293,15 @@ func (c *call) change(src Source) {
 	}
 }
 
-// transaction is several commands that nobody else's changes come between.
-type transaction struct {
-	views map[*served]*overlay
-	order []*served
-	steps int // of its overlays
-}
-
-// mostSteps is how many steps the ranges and counts of a transaction may take, since nobody else changes anything
-// meanwhile: about a second.
-const mostSteps = 1 << 24
-
-var errSteps = errors.New("transaction takes too long: it has too many ranges and counts behind too many changes")
-
-// view returns a served index as the transaction has changed it.
-func (tx *transaction) view(on *served) Source {
-	base, ok := on.src.(Changer)
-	if !ok {
-		return on.src
-	}
-	if tx.views[on] == nil {
-		tx.views[on] = newOverlay(base, &tx.steps)
-		tx.order = append(tx.order, on)
-	}
-	return tx.views[on]
-}
-
-// asOne does commands as one change: each sees what those before it did, nobody else
-// changes anything meanwhile, and all that they do to an index is one Apply, so that all of it
-// or nothing survives a crash. begin writes what comes before the replies. If Apply fails,
-// its error is the reply. A transaction is all of them, and its replies are an array. Others stop
-// where replies are many, and the result is how many are done.
-func (s *session) asOne(calls []call, whole bool) (done int) {
-	mark := s.w.Len()
-	if whole {
-		s.w.Array(len(calls))
-	}
-	err := func() error {
-		if !(mutant.On && mutant.Is("server: transaction alone")) {
-			s.srv.changes.Lock()
-			defer s.srv.changes.Unlock()
-		}
-		tx := &transaction{views: map[*served]*overlay{}}
-		for done < len(calls) && (whole || s.w.Len() <= mark+flushAt) {
-			calls[done].tx = tx
-			calls[done].do()
-			done++
-			if tx.steps > mostSteps {
-				return errSteps
-			}
-		}
-		for _, on := range tx.order {
-			if err := tx.views[on].commit(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}()
-	if err == nil {
-		return done
-	}
-	s.w.Cut(mark)
-	s.w.Error(s.problem(err))
-	for i := 1; i < done && !whole; i++ {
-		s.w.Error(s.problem(err))
-	}
-	return done
+// tries does a command that modifies one key up to its new value, and returns what is to become of the key.
+func (c *call) tries(src Source, key string) action {
+	var val [1][]byte
+	var found [1]bool
+	src.GetBatch([]string{key}, val[:], found[:])
+	c.trial = true
+	_, what := c.cmd.modify(c, val[0], found[0])
+	c.trial = false
+	return what
 }
 
 // here returns the index that a command is about.
@@ -337,6 +336,10 @@ func (l *live) share() (done func()) {
 	}
 	l.srv.changes.RLock()
 	return l.srv.changes.RUnlock
+}
+
+func (l *live) HasBatch(keys []string, found []bool) int {
+	return l.srv.present(l.Changer, keys, found)
 }
 
 func (l *live) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {

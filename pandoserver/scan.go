@@ -10,8 +10,11 @@ import (
 
 // scanCommands are the commands that go through all keys.
 var scanCommands = []*command{
-	{name: "scan", arity: -2, flags: reads, cats: []string{"keyspace"}, summary: "Returns some keys and a cursor, by which the next call goes on. Options: MATCH, COUNT, TYPE.", run: runScan},
-	{name: "keys", arity: 2, flags: reads | risky, cats: []string{"keyspace"}, summary: "Returns all keys that match a pattern.", run: runKeys},
+	{name: "scan", arity: -2, flags: reads, cats: []string{"keyspace"}, summary: "Returns some keys and a cursor, by which the next call goes on. Options: MATCH, COUNT, TYPE.", within: withinMatch, run: runScan},
+	{name: "keys", arity: 2, flags: reads | risky, cats: []string{"keyspace"}, summary: "Returns all keys that match a pattern.", run: runKeys,
+		within: func(args [][]byte) Bounds {
+			return Prefix((&scanning{pattern: text(args[1]), matches: true}).literal())
+		}},
 }
 
 // scanning is the options of SCAN.
@@ -21,12 +24,12 @@ type scanning struct {
 	matches bool // there is a pattern
 	count   int64
 	none    bool // keys of another type are asked for
+	most    int  // bytes of keys
 }
 
 // scanOf reads the arguments of SCAN. It writes an error if they are wrong.
 func (c *call) scanOf() (s scanning, ok bool) {
-	var err error
-	if s.cursor, err = strconv.ParseUint(string(c.args[1]), 10, 64); err != nil {
+	if s.cursor, ok = cursorIn(c.args[1]); !ok {
 		c.w.Error("ERR invalid cursor")
 		return s, false
 	}
@@ -59,17 +62,40 @@ func (c *call) scanOf() (s scanning, ok bool) {
 	return s, true
 }
 
+// cursorIn reads a cursor as redis does: a sign may stand before it, and zeros.
+func cursorIn(arg []byte) (cursor uint64, ok bool) {
+	const longest = 64
+	if len(arg) > longest {
+		return 0, false
+	}
+	digits := strings.TrimPrefix(text(arg), "+")
+	negative := len(digits) == len(arg) && strings.HasPrefix(digits, "-")
+	if negative {
+		digits = digits[1:]
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if negative {
+		n = -n
+	}
+	return n, err == nil
+}
+
 func runScan(c *call) {
 	s, ok := c.scanOf()
 	if !ok {
 		return
 	}
+	s.most = c.srv.cfg.reply
 	next, keys := uint64(0), []string(nil)
 	src := c.here()
 	if n, numbers := src.(Numbers); numbers {
-		next, keys = s.numbers(n)
+		next, keys, ok = s.numbers(n)
 	} else {
-		next, keys = s.texts(src)
+		next, keys, ok = s.texts(src)
+	}
+	if !ok {
+		c.w.Error("ERR the reply is too long: too many keys begin alike for SCAN to stop between them, use PANDO.RANGE - + KEYS, and go on from (the last key")
+		return
 	}
 	if s.none {
 		keys = nil
@@ -117,12 +143,12 @@ func common(a, b string) int {
 }
 
 // texts returns the next keys, and the cursor behind them. cursor.go says why it is right.
-func (s *scanning) texts(src Source) (next uint64, keys []string) {
+func (s *scanning) texts(src Source) (next uint64, keys []string, fits bool) {
 	start := s.literal()
-	b := prefixed(start)
+	b := Prefix(start)
 	first, last, ok := edges(src, b)
 	if !ok {
-		return 0, nil
+		return 0, nil, true
 	}
 	if p := placeOf(s.cursor); s.cursor != 0 && len(first) >= len(start)+p.skip {
 		b.Lo = first[:len(start)+p.skip] + keyOf(p.code)
@@ -142,7 +168,7 @@ func (s *scanning) texts(src Source) (next uint64, keys []string) {
 }
 
 // numbers is texts where keys are numbers: their codes are places.
-func (s *scanning) numbers(src Numbers) (next uint64, keys []string) {
+func (s *scanning) numbers(src Numbers) (next uint64, keys []string, fits bool) {
 	return s.collect(src, src.From(s.cursor), func(key string) (uint64, bool) { return src.Code(key), true })
 }
 
@@ -150,13 +176,13 @@ func (s *scanning) numbers(src Numbers) (next uint64, keys []string) {
 const mostScanned = 16 << 20
 
 // collect returns keys up to the first whose cursor differs from that of the last, once there are as
-// many as asked for. cursorOf returns false for a key that need not be returned.
-func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint64, bool)) (next uint64, keys []string) {
+// many as asked for. cursorOf returns false for a key that need not be returned. Keys that do not fit are not returned.
+func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint64, bool)) (next uint64, keys []string, fits bool) {
 	n, last, size := int64(0), uint64(0), 0
 	for key := range src.Scan(b) {
 		at, ok := cursorOf(key)
 		if ok && (n >= s.count || size > mostScanned) && (at != last || mutant.On && mutant.Is("server: keys of one code together")) {
-			return at, keys
+			return at, keys, true
 		}
 		if ok {
 			last = at
@@ -164,15 +190,17 @@ func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint
 		}
 		if !s.matches || matches(s.pattern, key) {
 			keys = append(keys, key)
-			size += len(key) + overhead
+			if size += len(key) + overhead; size > s.most {
+				return 0, nil, false
+			}
 		}
 	}
-	return 0, keys
+	return 0, keys, true
 }
 
 func runKeys(c *call) {
 	s := scanning{pattern: text(c.args[1]), matches: true}
-	b := prefixed(s.literal())
+	b := Prefix(s.literal())
 	src := c.here()
 	if _, numbers := src.(Numbers); numbers {
 		b = Bounds{}

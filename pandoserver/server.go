@@ -2,13 +2,17 @@ package pandoserver
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/pando-index/pando/internal/pace"
 	"github.com/pando-index/pando/pandoserver/internal/resp"
 )
 
@@ -18,6 +22,7 @@ var ErrExposed = errors.New("pandoserver: other machines could reach this addres
 // Server serves indexes. Make one with New.
 type Server struct {
 	cfg   config
+	heard *slog.Logger // where what strangers can cause is written, of which there may be much
 	dbs   []*served
 	began time.Time
 
@@ -27,23 +32,24 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[int64]*session
+	unknown  map[int64]*session // of them, those whose client has yet to say who it is
 	lastID   int64
 	stopping atomic.Bool
 	all      sync.WaitGroup
 
-	saving   atomic.Bool
-	lastSave atomic.Int64 // seconds since 1970
-	stats    stats
-	longest  atomic.Int64 // bytes of a value, of those that have come by
+	saving     atomic.Bool
+	lastSave   atomic.Int64          // seconds since 1970
+	saveFailed atomic.Pointer[error] // of the last one, if it has
+	runID      string
+	stats      stats
+	slow       slowLog
+	longest    atomic.Int64 // bytes of a value, of those that have come by
+	trust      atomic.Int64 // how many values may be taken out at once if none is longer
 }
 
-// served is an index with its name.
-type served struct {
-	number int
-	name   string
-	src    Source
-	live   live // if it can be changed
-}
+// longEnough is how long New waits for an index to say how long it is: one on machines of which too few are there yet
+// may take its time, and is served all the same.
+const longEnough = 10 * time.Second
 
 // New makes a server of an index. It starts nothing: Serve does.
 //
@@ -55,8 +61,17 @@ func New(src Source, opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, began: time.Now(), sessions: map[int64]*session{}}
+	if cfg.certs != nil {
+		cfg.certs.logTo(cfg.log)
+	}
+	s := &Server{cfg: cfg, heard: slog.New(pace.Quiet(cfg.log.Handler(), 10, time.Second)), began: time.Now(), sessions: map[int64]*session{}, unknown: map[int64]*session{}}
 	s.lastSave.Store(s.began.Unix())
+	s.stats.tallies = make([]tally, len(fullNames))
+	s.slow.threshold = cfg.slow
+	var id [20]byte
+	_, _ = rand.Read(id[:]) // which never fails
+	s.runID = hex.EncodeToString(id[:])
+	s.trust.Store(valuesAtOnce / usualValue)
 	for i, d := range append([]*served{{name: cfg.name, src: src}}, cfg.more...) {
 		if d.src == nil || d.name == "" {
 			return nil, fmt.Errorf("pandoserver: index %d has no source, or no name", i)
@@ -73,6 +88,9 @@ func New(src Source, opts ...Option) (*Server, error) {
 				return nil, fmt.Errorf("pandoserver: the index %q has keys that are numbers, and can be changed: only bytes can be", d.name)
 			}
 			d.live = live{c, s}
+		}
+		if n, ok := d.length(longEnough, s.heard); n > 0 || !ok {
+			s.trust.Store(1)
 		}
 		s.dbs = append(s.dbs, d)
 	}
@@ -91,13 +109,14 @@ func (s *Server) named(name string) (*served, bool) {
 
 // Serve answers connections until ctx is done. Then it takes no more of them, finishes the
 // commands that have come, and returns nil. It closes connections that have not
-// ended in the time that Grace sets, and the listener in any case; the indexes stay open.
+// ended in the time that Grace sets, and the listener in any case; the indexes stay open. A
+// checkpoint that SAVE or BGSAVE has asked for may still be under way: closing the store ends it.
 //
-// It returns ErrExposed for a listener that other machines can reach.
+// It returns ErrExposed for a listener that other machines can reach, unless there are TLS and users.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer l.Close()
-	if !local(l.Addr()) {
-		return exposed(l.Addr())
+	if err := s.Admits(l.Addr()); err != nil {
+		return err
 	}
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -148,6 +167,9 @@ func (s *Server) begin(conn net.Conn) {
 	s.lastID++
 	c := newSession(s, conn, s.lastID)
 	s.sessions[c.id] = c
+	if s.cfg.certs != nil || c.user == nil {
+		s.meet(c)
+	}
 	s.stats.connections.Add(1)
 	s.all.Add(1)
 	go func() {
@@ -155,9 +177,37 @@ func (s *Server) begin(conn net.Conn) {
 		c.serve()
 		s.mu.Lock()
 		delete(s.sessions, c.id)
+		delete(s.unknown, c.id)
 		s.mu.Unlock()
 	}()
 }
+
+// meet takes note of a connection whose client has yet to say who it is. Where there are too many of these, another
+// is closed, so that clients come in who say it at once. The caller holds mu.
+func (s *Server) meet(c *session) {
+	for id, other := range s.unknown {
+		if len(s.unknown) < s.cfg.strangers {
+			break
+		}
+		s.stats.dropped.Add(1)
+		delete(s.unknown, id)
+		other.drop()
+	}
+	s.unknown[c.id] = c
+}
+
+// met takes note that a client has said who it is.
+func (s *Server) met(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unknown, c.id)
+}
+
+// Users returns those who may use the server.
+func (s *Server) Users() *Users { return s.cfg.users }
+
+// Certificates returns what the server proves by who it is, or nil if it does not speak TLS.
+func (s *Server) Certificates() *Certificates { return s.cfg.certs }
 
 // each returns the sessions that there are, in the order in which they began.
 func (s *Server) each() []*session {
@@ -180,12 +230,24 @@ func (s *Server) end() error {
 		return nil
 	}
 	for _, c := range s.each() {
-		c.conn.Close()
+		c.drop()
 	}
-	if s.ended(max(s.cfg.grace, time.Second)) {
-		return nil
+	for until := time.Now().Add(max(s.cfg.grace, time.Second)); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if s.onlySaving() {
+			return nil
+		}
 	}
 	return fmt.Errorf("pandoserver: %d connections have not ended: their commands are still under way", len(s.each()))
+}
+
+// onlySaving reports whether all sessions have ended but those that wait for SAVE: whoever closes the index ends that.
+func (s *Server) onlySaving() bool {
+	for _, c := range s.each() {
+		if !c.saving.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // ended waits for all sessions to end, for d at most.
@@ -204,14 +266,29 @@ func (s *Server) ended(d time.Duration) bool {
 }
 
 // valuesAtOnce is how many bytes of values a connection takes out of an index at once, as far as the
-// longest that has come by tells; usualValue is how long one may be that has not.
+// longest that has come by tells; usualValue is how long one may be that has not. Of an index whose values have
+// not been seen yet few are taken out first, and twice as many each time.
 const (
 	valuesAtOnce = 32 << 20
 	usualValue   = 4 << 10
 )
 
 // atOnce returns how many values may be taken out of an index at once.
-func (s *Server) atOnce() int { return int(max(1, valuesAtOnce/max(usualValue, s.longest.Load()))) }
+func (s *Server) atOnce() int {
+	return int(max(1, min(s.trust.Load(), valuesAtOnce/max(usualValue, s.longest.Load()))))
+}
+
+// took takes note of values that have been taken out of an index at once, and returns their bytes.
+func (s *Server) took(vals [][]byte) (size int) {
+	for _, v := range vals {
+		size += len(v)
+		s.saw(len(v))
+	}
+	if n := s.trust.Load(); n < valuesAtOnce/usualValue && int64(len(vals)) >= n {
+		s.trust.CompareAndSwap(n, 2*n)
+	}
+	return size
+}
 
 // saw takes note of a value of n bytes.
 func (s *Server) saw(n int) {
@@ -221,15 +298,4 @@ func (s *Server) saw(n int) {
 			return
 		}
 	}
-}
-
-// stats counts what a server has done.
-type stats struct {
-	connections, refused, commands, reads, batches, batched, dropped atomic.Int64
-}
-
-// batch counts commands that were done together.
-func (s *stats) batch(n int) {
-	s.batches.Add(1)
-	s.batched.Add(int64(n))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -380,7 +381,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// Replies beyond the limit end the connection; what can be told before is an error.
+// Replies beyond the limit end the connection; what can be told before is an error, as it is for a transaction.
 func TestReplyLimit(t *testing.T) {
 	_, address := start(t, memory(t), ReplyLimit(1<<20))
 	c := dial(t, "tcp", address)
@@ -401,7 +402,10 @@ func TestReplyLimit(t *testing.T) {
 	for i := range 20 {
 		c.do("GET", strconv.Itoa(i))
 	}
-	c.send(encode("EXEC"))
+	if got := c.do("EXEC"); !strings.HasPrefix(got, "-ERR transaction exceeds its limit of memory") {
+		t.Errorf("%.50q", got)
+	}
+	c.send(encode(append([]string{"COMMAND", "INFO"}, slices.Repeat([]string{"client"}, 10_000)...)...))
 	if text, err := readReply(c.r); err == nil {
 		t.Errorf("%.50q", text)
 	}
@@ -488,6 +492,52 @@ func TestEnd(t *testing.T) {
 	}
 	if _, err := net.DialTimeout("tcp", l.Addr().String(), time.Second); err == nil {
 		t.Error("the server still listens")
+	}
+}
+
+// savingForEver is a source whose checkpoints end when it is closed.
+type savingForEver struct {
+	Changer
+	begun, closed chan struct{}
+}
+
+func (s *savingForEver) Checkpoint() error {
+	s.begun <- struct{}{}
+	<-s.closed
+	return errors.New("closed")
+}
+
+// A checkpoint that is under way does not keep the server from its end, in good order.
+func TestEndBesideSave(t *testing.T) {
+	for _, command := range []string{"SAVE", "BGSAVE"} {
+		src := &savingForEver{memory(t), make(chan struct{}, 1), make(chan struct{})}
+		srv, err := New(src, Grace(10*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- srv.Serve(ctx, l) }()
+		c := dial(t, "tcp", l.Addr().String())
+		c.send(command + "\r\n")
+		<-src.begun
+		stop()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("%s: %v", command, err)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("%s: the server does not end", command)
+		}
+		close(src.closed)
+		for srv.saving.Load() || len(srv.each()) > 0 {
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 

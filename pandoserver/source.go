@@ -1,10 +1,15 @@
 package pandoserver
 
 import (
+	"errors"
 	"iter"
 
 	"github.com/pando-index/pando"
 )
+
+// ErrDown is what errors are of a Source that cannot be asked now, since it is on machines of which too few can be reached.
+// Its methods that return no error panic with one.
+var ErrDown = errors.New("too few machines can be reached")
 
 // Source is an ordered map from keys to values, both bytes, that a server puts on the
 // wire. Tree, Store and Index make one of what this module has; a program may bring its own.
@@ -36,6 +41,12 @@ type Changer interface {
 	Update(key string, f func(old []byte, had bool) (val []byte, keep bool)) error
 	// DeleteRange deletes the keys within bounds, and returns how many there were.
 	DeleteRange(b Bounds) (deleted int, err error)
+}
+
+// Asker is a Source that can tell which keys are there without taking out their values: they may be long.
+type Asker interface {
+	// HasBatch sets found[i] to whether keys[i] is there, and returns how many are.
+	HasBatch(keys []string, found []bool) (hits int)
 }
 
 // Sequential is a Changer that does batches one after the other, as a store does by its log. Others
@@ -86,8 +97,8 @@ func (b *Bounds) contains(key string) bool {
 	return true
 }
 
-// prefixed returns the bounds of all keys that begin with p.
-func prefixed(p string) Bounds {
+// Prefix returns the bounds of all keys that begin with p, by the order of bytes.
+func Prefix(p string) Bounds {
 	b := Bounds{Lo: p, From: With}
 	for n := len(p); n > 0; n-- {
 		if c := p[n-1]; c < 0xff {

@@ -1,7 +1,6 @@
 package pandoserver
 
 import (
-	"bytes"
 	"iter"
 
 	"github.com/pando-index/pando"
@@ -12,7 +11,7 @@ import (
 
 // Tree returns a tree in memory as a Source.
 func Tree(t *pando.Tree[string, []byte]) Changer {
-	return &changing{Source: Index(t), c: t, remove: func(keys []string, found []bool) error {
+	return &changing{reader: &reading[[]byte]{t}, c: t, remove: func(keys []string, found []bool) error {
 		t.DeleteBatch(keys, found)
 		return nil
 	}, removeRange: func(lo, hi string) (int, error) { return t.DeleteRange(lo, hi), nil }}
@@ -20,7 +19,7 @@ func Tree(t *pando.Tree[string, []byte]) Changer {
 
 // Store returns a store as a Source. What a client is told to be done is on disk.
 func Store(s *pandostore.Store[string, []byte]) Changer {
-	return &stored{changing{Source: Index(s), c: s, remove: func(keys []string, found []bool) error {
+	return &stored{changing{reader: &reading[[]byte]{s}, c: s, remove: func(keys []string, found []bool) error {
 		_, err := s.DeleteBatch(keys, found)
 		return err
 	}, removeRange: s.DeleteRange}, s}
@@ -34,6 +33,8 @@ type stored struct {
 
 func (s *stored) Checkpoint() error { return s.s.Checkpoint() }
 
+func (s *stored) Log() pandostore.Log { return s.s.Log() }
+
 // Sequential says that the log has one batch behind the other.
 func (s *stored) Sequential() {}
 
@@ -44,6 +45,8 @@ func Index[V ~string | ~[]byte](ix pando.Index[string, V]) Source { return &read
 type reading[V ~string | ~[]byte] struct{ ix pando.Index[string, V] }
 
 func (r *reading[V]) Len() int { return r.ix.Len() }
+
+func (r *reading[V]) Stats() pando.Stats { return r.ix.Stats() }
 
 func (r *reading[V]) GetBatch(keys []string, vals [][]byte, found []bool) (hits int) {
 	if len(keys) == 1 { // a batch of one has to be set up, too
@@ -61,6 +64,15 @@ func (r *reading[V]) GetBatch(keys []string, vals [][]byte, found []bool) (hits 
 	hits = r.ix.GetBatch(keys, own, found)
 	for i, v := range own {
 		vals[i] = []byte(v)
+	}
+	return hits
+}
+
+func (r *reading[V]) HasBatch(keys []string, found []bool) (hits int) {
+	for i, key := range keys {
+		if found[i] = r.ix.Has(key); found[i] {
+			hits++
+		}
 	}
 	return hits
 }
@@ -127,6 +139,13 @@ func (r *reading[V]) Scan(b Bounds) iter.Seq2[string, []byte] {
 	}
 }
 
+// reader has the methods of reading.
+type reader interface {
+	Source
+	Asker
+	Measured
+}
+
 // changer has the methods to change that a Tree and a Store have with the same types.
 type changer interface {
 	SetBatch(keys []string, vals [][]byte) error
@@ -134,30 +153,20 @@ type changer interface {
 	Update(key string, f func(old []byte, had bool) (val []byte, keep bool)) error
 }
 
-// changing is a tree or a store.
+// changing is a tree or a store. Both copy the values that they are given, which lie in the buffer of a connection.
 type changing struct {
-	Source
+	reader
 	c           changer
 	remove      func(keys []string, found []bool) error
 	removeRange func(lo, hi string) (int, error)
 }
 
-// keep returns a value that a tree may keep. What comes from a connection lies in its
-// buffer.
-func keep(val []byte) []byte {
-	if val == nil {
-		return []byte{}
-	}
-	return bytes.Clone(val)
-}
-
 func (c *changing) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
 	sets, deletes := 0, 0
-	for i, o := range ops {
+	for _, o := range ops {
 		switch o {
 		case pando.OpSet:
 			sets++
-			vals[i] = keep(vals[i])
 		case pando.OpDelete:
 			deletes++
 		}
@@ -172,13 +181,7 @@ func (c *changing) Apply(ops []pando.Op, keys []string, vals [][]byte, found []b
 }
 
 func (c *changing) Update(key string, f func(old []byte, had bool) (val []byte, keep bool)) error {
-	return c.c.Update(key, func(old []byte, had bool) ([]byte, bool) {
-		val, stays := f(old, had)
-		if !stays {
-			return nil, false
-		}
-		return keep(val), true
-	})
+	return c.c.Update(key, f)
 }
 
 // DeleteRange deletes from the first to the last key that are within bounds now.

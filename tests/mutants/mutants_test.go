@@ -122,7 +122,24 @@ var packages = []struct {
 		{"store: seed", "to seed checksums with the place of a frame"},
 		{"store: damage before the end", "the look whether a frame that is not whole was durable"},
 	}},
-	{"pandoserver", "EachOther|Batches|Scan", []part{
+	{"internal/password", "", []part{
+		{"password: compared", "the look whether a password is the right one"},
+	}},
+	{"pandoserver/pandohttp", "Bod|Connections", []part{
+		{"http: body bound", "to bound a body when it is unpacked, too"},
+		{"http: bodies that are kept", "to count a body that is in memory as a whole"},
+		{"http: connections of a host", "to let one in where a host has most of the connections"},
+	}},
+	{"pandoserver", "EachOther|Batches|Scan|OfUsers|Passwords|ToOthers|Strangers|Handshakes|RepliesOf|Together|Logins", []part{
+		{"password: compared", "the look whether a password is the right one"},
+		{"server: both ends of a range", "the look whether the upper end of a range is the user's, too"},
+		{"server: loopback", "the look whether other machines can reach an address, and who is let in"},
+		{"server: a record at a time", "to read no more than a record of TLS while its client is unknown"},
+		{"server: long handshakes", "to end a handshake that has too many bytes"},
+		{"server: long messages of TLS", "to read no long messages of TLS itself behind a handshake"},
+		{"server: logins are bounded", "to refuse logins where very many passwords wait to be looked at"},
+		{"server: replies of a transaction", "to end a transaction whose replies are too long"},
+		{"server: commands together", "to do commands of one read in parts where they are very many"},
 		{"server: transaction alone", "to keep other changes away from a transaction"},
 		{"server: changes are shared", "to keep transactions away from a change"},
 		{"server: several keys together", "to keep commands apart that change the same several keys"},

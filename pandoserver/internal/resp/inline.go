@@ -3,8 +3,8 @@ package resp
 // split appends the words of a line to args, by redis' rules: between double quotes, \n,
 // \r, \t, \b, \a, \xHH and a backslash before any other byte; between single ones, \' alone; and
 // a space, or the end, behind a quote. It returns false if quotes are not balanced. Words without quotes
-// are parts of the line.
-func split(args [][]byte, line []byte) (words [][]byte, ok bool) {
+// are parts of the line. It stops behind the first word that makes more than most.
+func split(args [][]byte, line []byte, most int) (words [][]byte, ok bool) {
 	for {
 		for len(line) > 0 && isSpace(line[0]) {
 			line = line[1:]
@@ -22,7 +22,9 @@ func split(args [][]byte, line []byte) (words [][]byte, ok bool) {
 				return args, false
 			}
 		}
-		args = append(args, word)
+		if args = append(args, word); len(args) > most {
+			return args, true
+		}
 		line = line[n:]
 	}
 }

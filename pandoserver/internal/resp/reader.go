@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unsafe"
 )
 
 // Limits bounds the commands of a connection.
@@ -17,10 +18,11 @@ type Limits struct {
 }
 
 // Limits as redis has them: those of clients that the server knows, and those of clients
-// that have not said yet who they are.
+// that have not said yet who they are. Of these a command may have fewer bytes than redis takes, so that their connections
+// hold 64 KiB at most, with what TLS takes: a buffer that grows is there twice.
 var (
 	Known   = Limits{Args: 1 << 20, Bulk: 512 << 20, Buffer: 1 << 30}
-	Unknown = Limits{Args: 10, Bulk: 16 << 10, Buffer: 64 << 10, early: true}
+	Unknown = Limits{Args: 10, Bulk: 16 << 10, Buffer: 20 << 10, early: true}
 )
 
 const (
@@ -99,15 +101,14 @@ func (r *Reader) makeRoom() {
 	if cap(r.args) > keptArgs {
 		r.args = nil
 	}
-	clear(r.args)
-	r.args = r.args[:0]
-	rest := r.buf[r.begin:]
+	r.Release()
+	rest, usual := r.buf[r.begin:], min(usualBuffer, r.Limits.Buffer)
 	size := max(cap(r.buf), firstBuffer)
 	switch {
-	case len(rest) == 0 && size > usualBuffer:
-		size = usualBuffer
-	case len(rest) == size, len(rest) == 0 && r.full && size < usualBuffer:
-		size *= 2
+	case size > usual && len(rest) < size/4: // what it was made for is done
+		size = max(usual, 2*len(rest))
+	case len(rest) == size, len(rest) == 0 && r.full && size < usual:
+		size = min(2*size, r.Limits.Buffer)
 	}
 	if size != cap(r.buf) {
 		r.buf = append(make([]byte, 0, size), rest...)
@@ -119,15 +120,37 @@ func (r *Reader) makeRoom() {
 	r.begin = 0
 }
 
+// Returned returns how many arguments Next has returned since Fill or Release was called.
+func (r *Reader) Returned() int { return len(r.args) }
+
+// Release forgets them: they are no longer valid.
+func (r *Reader) Release() {
+	clear(r.args)
+	r.args = r.args[:0]
+}
+
+// Trim gives back a large buffer, if all commands in it are done: what Next has returned is no longer valid.
+func (r *Reader) Trim() {
+	if r.Buffered() == 0 && cap(r.buf) > usualBuffer {
+		r.buf, r.begin, r.at, r.line, r.args = nil, 0, 0, 0, nil
+	}
+}
+
 // Buffered returns how many bytes of a command are here that is not whole yet.
 func (r *Reader) Buffered() int { return len(r.buf) - r.begin }
 
 // Room returns how many bytes the reader holds.
-func (r *Reader) Room() int { return cap(r.buf) }
+func (r *Reader) Room() int {
+	return cap(r.buf) + cap(r.args)*int(unsafe.Sizeof(r.args[0])) + cap(r.spans)*int(unsafe.Sizeof(r.spans[0]))
+}
 
 // Next returns the next command that is here whole, and false if there is none. Its
-// arguments are valid until Fill is called. After an error there is no next one.
+// arguments are valid until Fill or Release is called, and those of a client that has not said who it is until
+// Next is called again. After an error there is no next one.
 func (r *Reader) Next() (args [][]byte, ok bool, err error) {
+	if r.Limits.early {
+		r.args = r.args[:0]
+	}
 	for {
 		if !r.inside {
 			if r.at == len(r.buf) {
@@ -268,7 +291,7 @@ func (r *Reader) inline() (args [][]byte, ok bool, err error) {
 	r.at, r.line = end+1, end+1
 	r.begin = r.at
 	from := len(r.args)
-	if r.args, ok = split(r.args, text); !ok {
+	if r.args, ok = split(r.args, text, from+r.Limits.Args); !ok {
 		return nil, false, ProtocolError("unbalanced quotes in request")
 	}
 	args = r.args[from:len(r.args):len(r.args)]

@@ -11,24 +11,40 @@ type Writer struct {
 	Version int // of the protocol: 2 or 3
 	Limit   int // bytes that it gathers at most
 
-	buf  []byte
-	over bool
+	buf    []byte
+	over   bool
+	errors int
 }
 
 // Over reports whether there were more replies than Limit allows. They are incomplete then.
 func (w *Writer) Over() bool { return w.over }
 
-// fits reports whether so many bytes may be gathered, too.
+// framing is more than what a reply has beside its text: its kind, a number and the ends of lines.
+const framing = 32
+
+// fits reports whether a reply whose text has n bytes may be gathered, too.
 func (w *Writer) fits(n int) bool {
-	w.over = w.over || len(w.buf)+n > w.Limit
+	w.over = w.over || len(w.buf)+n+framing > w.Limit
 	return !w.over
 }
 
 // Len returns how many bytes wait to be written.
 func (w *Writer) Len() int { return len(w.buf) }
 
-// Cut takes back all replies behind the first n bytes.
-func (w *Writer) Cut(n int) { w.buf = w.buf[:n] }
+// Errors returns how many errors it was given, but for those that were taken back.
+func (w *Writer) Errors() int { return w.errors }
+
+// Mark is a place between two replies.
+type Mark struct {
+	bytes, errors int
+	over          bool
+}
+
+// Mark returns the place behind the replies so far. It is one until they are written.
+func (w *Writer) Mark() Mark { return Mark{len(w.buf), w.errors, w.over} }
+
+// Cut takes back all replies behind a place.
+func (w *Writer) Cut(m Mark) { w.buf, w.errors, w.over = w.buf[:m.bytes], m.errors, m.over }
 
 // WriteTo writes what has been gathered.
 func (w *Writer) WriteTo(dst io.Writer) (int64, error) {
@@ -44,6 +60,9 @@ func (w *Writer) WriteTo(dst io.Writer) (int64, error) {
 }
 
 func (w *Writer) line(kind byte, text string) {
+	if !w.fits(len(text)) {
+		return
+	}
 	w.buf = append(w.buf, kind)
 	for i := range len(text) {
 		c := text[i]
@@ -56,6 +75,9 @@ func (w *Writer) line(kind byte, text string) {
 }
 
 func (w *Writer) number(kind byte, n int64) {
+	if !w.fits(0) {
+		return
+	}
 	w.buf = append(w.buf, kind)
 	w.buf = strconv.AppendInt(w.buf, n, 10)
 	w.buf = append(w.buf, '\r', '\n')
@@ -64,8 +86,14 @@ func (w *Writer) number(kind byte, n int64) {
 // Status writes a short text such as OK.
 func (w *Writer) Status(text string) { w.line('+', text) }
 
+// longestError bounds an error, as one may repeat what a client has sent.
+const longestError = 4 << 10
+
 // Error writes an error, whose first word is its kind.
-func (w *Writer) Error(text string) { w.line('-', text) }
+func (w *Writer) Error(text string) {
+	w.errors++
+	w.line('-', text[:min(len(text), longestError)])
+}
 
 // Int writes a number.
 func (w *Writer) Int(n int64) { w.number(':', n) }
@@ -91,20 +119,19 @@ func (w *Writer) Text(s string) {
 }
 
 // Null writes that there is no value.
-func (w *Writer) Null() {
-	if w.Version > 2 {
-		w.buf = append(w.buf, "_\r\n"...)
-	} else {
-		w.buf = append(w.buf, "$-1\r\n"...)
-	}
-}
+func (w *Writer) Null() { w.nothing("$-1\r\n") }
 
 // NullArray writes that there is no array.
-func (w *Writer) NullArray() {
-	if w.Version > 2 {
+func (w *Writer) NullArray() { w.nothing("*-1\r\n") }
+
+// nothing writes that there is none of what version 2 writes as text.
+func (w *Writer) nothing(text string) {
+	switch {
+	case !w.fits(0):
+	case w.Version > 2:
 		w.buf = append(w.buf, "_\r\n"...)
-	} else {
-		w.buf = append(w.buf, "*-1\r\n"...)
+	default:
+		w.buf = append(w.buf, text...)
 	}
 }
 
@@ -144,12 +171,13 @@ func (w *Writer) Float(f float64) {
 	default:
 		text = strconv.AppendFloat(text, f, 'g', -1, 64)
 	}
-	if w.Version > 2 {
+	switch {
+	case w.Version < 3:
+		w.Bulk(text)
+	case w.fits(len(text)):
 		w.buf = append(w.buf, ',')
 		w.buf = append(w.buf, text...)
 		w.buf = append(w.buf, '\r', '\n')
-	} else {
-		w.Bulk(text)
 	}
 }
 
