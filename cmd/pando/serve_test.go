@@ -62,12 +62,29 @@ func (w *wire) want(line, words string) {
 // serveHere runs the command until stop is called, which returns its error.
 func serveHere(t *testing.T, args ...string) (address string, stop func() error) {
 	t.Helper()
+	lines, stop := serveAnywhere(t, append(args, "--listen", "127.0.0.1:0", "--http", "off")...)
+	address, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address, stop
+}
+
+// serveAnywhere does so, and returns what it prints.
+func serveAnywhere(t *testing.T, args ...string) (lines *bufio.Reader, stop func() error) {
+	t.Helper()
+	return serveTelling(t, io.Discard, args...)
+}
+
+// serveTelling does so, and writes what the command says to people to told.
+func serveTelling(t *testing.T, told io.Writer, args ...string) (lines *bufio.Reader, stop func() error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out, in := io.Pipe()
 	cmd := newServe()
-	cmd.SetArgs(append(args, "--listen", "127.0.0.1:0"))
+	cmd.SetArgs(args)
 	cmd.SetOut(in)
-	cmd.SetErr(io.Discard)
+	cmd.SetErr(told)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	done := make(chan error, 1)
 	go func() {
@@ -75,10 +92,6 @@ func serveHere(t *testing.T, args ...string) (address string, stop func() error)
 		in.CloseWithError(err)
 		done <- err
 	}()
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
 	stop = func() error {
 		cancel()
 		select {
@@ -90,7 +103,7 @@ func serveHere(t *testing.T, args ...string) (address string, stop func() error)
 		}
 	}
 	t.Cleanup(cancel)
-	return address, stop
+	return bufio.NewReader(out), stop
 }
 
 // A store keeps what clients were told is done.
@@ -177,7 +190,7 @@ func TestServeSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "serve", "--listen", "127.0.0.1:0")
+	cmd := exec.Command(self, "serve", "--listen", "127.0.0.1:0", "--http", "off")
 	cmd.Env = append(os.Environ(), "PANDO_TEST_MAIN=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -1,30 +1,71 @@
 package main
 
 import (
+	"fmt"
 	"iter"
+	"os"
+	"time"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
 	"github.com/pando-index/pando/internal/table"
 	"github.com/pando-index/pando/pandoserver"
 )
 
 // fileSource returns an index of any types as a server takes it: keys and values are texts
-// there, as commands write them.
-func fileSource(ix typed.Index) pandoserver.Source {
-	f := textFile{ix}
+// there, as commands write them. On a GPU lookups of several clients are done together.
+func fileSource(ix typed.Index, path string) pandoserver.Source {
+	f := textFile{ix: ix, version: versionOf(path)}
+	if ix.Stats().Device != pando.CPU {
+		f.gather = pandoserver.NewGatherer(f.look)
+	}
 	if ix.Key() == table.String && keyField(ix).Kind == (table.Kind{}) {
 		return f
 	}
 	return numberFile{f}
 }
 
+// versionOf returns what tells a state of a file from others. A file that is open is not changed: it is replaced.
+func versionOf(path string) string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return time.Now().String()
+	}
+	return fmt.Sprint(path, fi.Size(), fi.ModTime().UnixNano())
+}
+
 // textFile is an index whose keys are strings.
-type textFile struct{ ix typed.Index }
+type textFile struct {
+	ix      typed.Index
+	version string
+	gather  *pandoserver.Gatherer // nil where a lookup by itself is as quick
+}
 
 func (f textFile) Len() int { return f.ix.Len() }
 
+func (f textFile) Stats() pando.Stats { return f.ix.Stats() }
+
+// Version tells what is in the file, for tags of answers.
+func (f textFile) Version() string { return f.version }
+
+// Types returns the types of keys and values, by which HTTP has columns.
+func (f textFile) Types() (key, value string) {
+	key = keyField(f.ix).TypeName()
+	if _, valued := f.ix.Value(); valued {
+		value = f.values().TypeName()
+	}
+	return key, value
+}
+
 // GetBatch looks up those keys that are of the right type. Others are not there.
 func (f textFile) GetBatch(keys []string, vals [][]byte, found []bool) (hits int) {
+	if f.gather != nil {
+		return f.gather.GetBatch(keys, vals, found)
+	}
+	return f.look(keys, vals, found)
+}
+
+func (f textFile) look(keys []string, vals [][]byte, found []bool) (hits int) {
 	field := keyField(f.ix)
 	column, at := &table.Column{Field: field}, make([]int, 0, len(keys))
 	for i, k := range keys {
