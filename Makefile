@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser parquet vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser parquet clients vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -91,9 +91,15 @@ browser:
 parquet:
 	cd tests/parquet && go test ./...
 
+# Clients of redis with their defaults, which are more modules than the server. npm gets
+# those in JavaScript.
+clients:
+	cd tests/clients/node && npm ci --silent --no-audit --no-fund
+	cd tests/clients && go test -count=1 ./...
+
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
-	@for m in internal/simd/_gen . tests/browser tests/parquet bench; do \
+	@for m in internal/simd/_gen . tests/browser tests/parquet tests/clients bench; do \
 		echo "$$m: go vet, staticcheck"; \
 		(cd $$m && go vet ./... && go tool -modfile=$(CURDIR)/go.mod staticcheck ./...) || exit 1; \
 	done

@@ -1,0 +1,18 @@
+module github.com/pando-index/pando/tests/clients
+
+go 1.26.0
+
+require (
+	github.com/pando-index/pando v0.0.0
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/crypto v0.55.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace github.com/pando-index/pando => ../..
