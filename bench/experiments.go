@@ -16,6 +16,7 @@ import (
 	"github.com/pando-index/pando/bench/exp/latched"
 	"github.com/pando-index/pando/bench/exp/point"
 	"github.com/pando-index/pando/bench/exp/ranges"
+	"github.com/pando-index/pando/bench/exp/serve"
 	"github.com/pando-index/pando/bench/exp/stalls"
 	"github.com/pando-index/pando/bench/exp/store"
 	"github.com/pando-index/pando/bench/exp/text"
@@ -37,14 +38,14 @@ var listing = strings.Fields(`
 	fast-steps fast-sizes fast-build response-time layouts packed-distance gpu-layouts gpu-strings gpu-radix
 	gpu-radix-host gpu-radix-long gpu-radix-endtoend stops waits cuart-layout cuart-batch cuart-threads
 	cuart-sizes cuart-keys cuart-real cuart-long cuart-updates cuart-root radix-wide store-set store-batch
-	store-recover store-checkpoint
+	store-recover store-checkpoint serve-single serve-pipe serve-batch serve-range serve-mixed
 `)
 
 // allExperiments are those of all parts, in order.
 var allExperiments = listed(slices.Concat(
 	point.Experiments, ranges.Experiments, tree.Experiments, text.Experiments, values.Experiments, vectors.Experiments, stalls.Experiments,
 	gpu.Experiments, hybrid.Experiments, hbplus.Experiments, fast.Experiments, latched.Experiments, cuart.Experiments,
-	store.Experiments,
+	store.Experiments, serve.Experiments,
 ))
 
 func listed(exps []*contest.Experiment) []*contest.Experiment {
