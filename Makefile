@@ -32,6 +32,7 @@ race: race-trees race-devices
 
 race-trees:
 	go test -race $(TREES)
+	go test -race -run 'BesideNext|Serve' ./cmd/pando
 
 race-devices:
 	go test -race $(DEVICES)

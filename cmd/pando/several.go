@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pando-index/pando/internal/table"
 )
@@ -18,10 +19,12 @@ type several struct {
 	paths  []string // of those that are not opened yet
 	stdin  io.Reader
 	o      table.Options
-	now    table.Source
 	schema []table.Field
-	before int64 // bytes of those that are behind
 	total  int64 // bytes of all, 0 if that is not known
+
+	mu     sync.Mutex // held to change the fields below, and by Progress, which runs beside Next
+	now    table.Source
+	before int64 // bytes of those that are behind
 }
 
 // openTables opens one or several tables. A path that is not there may be a pattern,
@@ -96,7 +99,6 @@ func (s *several) Next(b *table.Batch) error {
 			return err
 		}
 		_, size := s.now.Progress()
-		s.before += size
 		if err := s.now.Close(); err != nil {
 			return err
 		}
@@ -105,7 +107,10 @@ func (s *several) Next(b *table.Batch) error {
 			return err
 		}
 		path := s.paths[0]
-		s.now, s.paths = next, s.paths[1:]
+		s.paths = s.paths[1:]
+		s.mu.Lock()
+		s.now, s.before = next, s.before+size
+		s.mu.Unlock()
 		if !slices.EqualFunc(s.schema, next.Schema(), alike) {
 			return fmt.Errorf("%s has other columns than the first table: %s, not %s", path, names(next.Schema()), names(s.schema))
 		}
@@ -118,11 +123,19 @@ func alike(a, b table.Field) bool {
 }
 
 func (s *several) Progress() (done, total int64) {
-	done, _ = s.now.Progress()
-	return s.before + done, s.total
+	s.mu.Lock()
+	now, before := s.now, s.before
+	s.mu.Unlock()
+	done, _ = now.Progress()
+	return before + done, s.total
 }
 
-func (s *several) Close() error { return s.now.Close() }
+// Close implements table.Source.Close. A read that was given up may still be under way.
+func (s *several) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now.Close()
+}
 
 // Notes returns the decisions about the first table.
 func (s *several) Notes() []string {

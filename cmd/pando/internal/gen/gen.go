@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/table"
 )
@@ -36,9 +37,10 @@ type Source struct {
 	shuffle permutation           // of rows, if they are not to be in order
 	schema  []table.Field
 	valued  bool
-	sorted  []uint64 // numbers in order, if they must be sorted first
-	words   []string // keys in order, if not even numbers determine it
-	next    int64
+	sorted  []uint64     // numbers in order, if they must be sorted first
+	words   []string     // keys in order, if not even numbers determine it
+	next    int64        // row
+	done    atomic.Int64 // rows, for Progress, which runs beside Next
 }
 
 // New checks a Spec and returns its source. If Sorted is requested for a
@@ -109,7 +111,7 @@ func (s *Source) settleOrder(inOrder bool) {
 func (s *Source) Schema() []table.Field { return s.schema }
 
 // Progress returns rows, since bytes are not known.
-func (s *Source) Progress() (done, total int64) { return s.next, s.spec.Limit }
+func (s *Source) Progress() (done, total int64) { return s.done.Load(), s.spec.Limit }
 
 // Close does nothing.
 func (s *Source) Close() error { return nil }
@@ -132,6 +134,7 @@ func (s *Source) Next(b *table.Batch) error {
 	if b.Rows == 0 {
 		return io.EOF
 	}
+	s.done.Store(s.next)
 	return nil
 }
 
