@@ -661,3 +661,27 @@ func TestTricklingReader(t *testing.T) {
 		return nil
 	})
 }
+
+// A password that a user has is not another one when it is added again, in whichever form; and a user has a few.
+func TestPasswordsOnce(t *testing.T) {
+	srv, address := start(t, memory(t))
+	c := dial(t, "tcp", address)
+	hashes := func() int { return len(srv.cfg.users.find("app").rules.Load().hashes) }
+	digits := "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b" // of secret
+	for _, rule := range []string{">secret", ">secret", "#" + digits, hashed("other")} {
+		c.want("ACL SETUSER app on "+rule, "+OK\r\n")
+	}
+	if n := hashes(); n != 2 {
+		t.Errorf("%d passwords, want 2", n)
+	}
+	for i := range mostPasswords - 2 {
+		c.want("ACL SETUSER app "+hashed(fmt.Sprint(i)), "+OK\r\n")
+	}
+	if got := c.do("ACL", "SETUSER", "app", hashed("one more")); !strings.HasPrefix(got, "-ERR Error in ACL SETUSER modifier") {
+		t.Errorf("%q", got)
+	}
+	if n := hashes(); n != mostPasswords {
+		t.Errorf("%d passwords", n)
+	}
+	c.want("AUTH app secret", "+OK\r\n")
+}

@@ -318,8 +318,12 @@ func TestTransactionOfTwoIndexes(t *testing.T) {
 	if got := c.do("EXEC"); !strings.HasPrefix(got, "-ERR transaction changes several indexes") {
 		t.Errorf("%.80q", got)
 	}
+	c.do("SET", "where", "here") // SELECT is not done either
 	for _, name := range []string{"index", "other"} {
 		c.do("SELECT", name)
+		if got, want := c.do("DEL", "where"), map[string]string{"index": ":1\r\n", "other": ":0\r\n"}[name]; got != want {
+			t.Errorf("%s: %q", name, got)
+		}
 		c.want("EXISTS a", ":0\r\n")
 	}
 	c.want("MULTI", "+OK\r\n")
@@ -396,5 +400,96 @@ func TestConnectionsAtRest(t *testing.T) {
 		if k != "" {
 			t.Errorf("the key %.20q is kept", k)
 		}
+	}
+}
+
+// What a transaction copies of long values counts, though no value becomes longer.
+func TestStepsOfCopies(t *testing.T) {
+	_, address := start(t, memory(t), steps(1<<16))
+	c := dial(t, "tcp", address)
+	if got := c.exec("SETRANGE k 1000000 x", "SETRANGE k 1000000 y"); got != "*2\r\n:1000001\r\n:1000001\r\n" {
+		t.Errorf("%q", got)
+	}
+	if got := c.exec(repeated("SETRANGE k 1000000 x", 10)...); !strings.HasPrefix(got, "-ERR transaction takes too long") {
+		t.Errorf("%q", got)
+	}
+	c.want("GETRANGE k 1000000 -1", "$1\r\ny\r\n")
+}
+
+// Comparing long keys with long patterns counts in a transaction, and is bounded for each key.
+func TestStepsOfPatterns(t *testing.T) {
+	_, address := start(t, memory(t), steps(1<<16))
+	c := dial(t, "tcp", address)
+	alike := func(n int) string { return strings.Repeat("a", n) }
+	c.do("SET", alike(4000), "1")
+	pattern := "*" + alike(2000) + "b"
+	c.want("KEYS "+pattern, "*0\r\n")
+	for _, command := range []string{"KEYS " + pattern, "SCAN 0 MATCH " + pattern} {
+		if got := c.exec("SET q 1", command); !strings.HasPrefix(got, "-ERR transaction takes too long") {
+			t.Errorf("%.8s: %q", command, got)
+		}
+	}
+	c.want("EXISTS q", ":0\r\n")
+	if got := c.exec("KEYS a*b", "SCAN 0 MATCH *b"); got != "*2\r\n*0\r\n*2\r\n$1\r\n0\r\n*0\r\n" {
+		t.Errorf("%q", got)
+	}
+	c.do("SET", alike(100_000), "1")
+	pattern = "*" + alike(50_000) + "b"
+	c.want("KEYS "+pattern, "-"+errPattern+"\r\n")
+	c.want("SCAN 0 COUNT 10 MATCH "+pattern, "-"+errPattern+"\r\n")
+	c.want("DBSIZE", ":2\r\n")
+}
+
+// The replies before RESET are a user's, and the room for them was, too.
+func TestRepliesBeforeReset(t *testing.T) {
+	_, address := start(t, memory(t), Restrict(people(t, "user default off", "user alice on "+hashed("secret")+" +@all ~*")))
+	c := dial(t, "tcp", address)
+	c.want("AUTH alice secret", "+OK\r\n")
+	long := strings.Repeat("x", 20_000)
+	c.do("SET", "k", long)
+	c.send(encode("GET", "k") + encode("SET", "done", "1") + encode("RESET"))
+	for _, want := range []string{"$20000\r\n" + long + "\r\n", "+OK\r\n", "+RESET\r\n"} {
+		if got := c.reply(); got != want {
+			t.Errorf("%.40q, want %.40q", got, want)
+		}
+	}
+}
+
+// A user who is switched off has a stranger's room, and a user's again when it is switched on.
+func TestSwitchedOff(t *testing.T) {
+	srv, address := start(t, memory(t), Restrict(people(t, "user default off", "user alice on "+hashed("secret")+" +@all ~*", "user root on "+hashed("secret")+" +@all ~*")))
+	c, root := dial(t, "tcp", address), dial(t, "tcp", address)
+	c.want("AUTH alice secret", "+OK\r\n")
+	root.want("AUTH root secret", "+OK\r\n")
+	strangers := func() int {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		return len(srv.unknown)
+	}
+	// The second reply comes when the room behind the first is settled.
+	twice := func(want string) {
+		t.Helper()
+		for range 2 {
+			if got := c.do("GET", "a"); !strings.HasPrefix(got, want) {
+				t.Errorf("%q", got)
+			}
+		}
+	}
+	root.want("ACL SETUSER alice off", "+OK\r\n")
+	if twice("-"); strangers() != 1 {
+		t.Errorf("%d strangers", strangers())
+	}
+	root.want("ACL SETUSER alice on", "+OK\r\n")
+	if twice("$-1"); strangers() != 0 {
+		t.Errorf("%d strangers", strangers())
+	}
+	long := strings.Repeat("x", 100_000)
+	if got := c.do("SET", "a", long); got != "+OK\r\n" {
+		t.Errorf("%q", got)
+	}
+	root.want("ACL SETUSER alice off", "+OK\r\n")
+	twice("-")
+	if got := c.do("SET", "a", long); !strings.HasPrefix(got, "-ERR") {
+		t.Errorf("%q", got)
 	}
 }

@@ -151,6 +151,7 @@ func runQuit(c *call) {
 }
 
 func runReset(c *call) {
+	c.session.flush() // there may be no room any more for the replies so far
 	c.multi, c.db = nil, c.srv.dbs[0]
 	c.w.Version = 2
 	c.show(func(t *shown) { *t = shown{multi: -1, proto: 2} })
@@ -175,9 +176,14 @@ func runSelectDB(c *call) {
 		}
 		db = c.srv.dbs[n]
 	}
-	c.db = db
-	c.show(func(t *shown) { t.db = db.number })
+	c.use(db)
 	c.w.Status("OK")
+}
+
+// use makes an index the one that commands are about.
+func (s *session) use(db *served) {
+	s.db = db
+	s.show(func(t *shown) { t.db = db.number })
 }
 
 func runMulti(c *call) {

@@ -303,6 +303,7 @@ func modifySetRange(c *call, old []byte, had bool) ([]byte, action) {
 	if c.trial {
 		return nil, set
 	}
+	c.copies(n)
 	val := append(make([]byte, 0, n), old...)[:n]
 	copy(val[at:], part)
 	return val, set
@@ -317,7 +318,15 @@ func (c *call) longer(old []byte, n int) []byte {
 	case c.tx != nil:
 		n += n / 4
 	}
+	c.copies(n)
 	return append(make([]byte, 0, n), old...)
+}
+
+// copies takes note of bytes of a value that a command of a transaction copies.
+func (c *call) copies(n int) {
+	if c.tx != nil {
+		c.tx.steps += n / stepBytes
+	}
 }
 
 func runMSetNX(c *call) {

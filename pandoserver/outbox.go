@@ -73,7 +73,7 @@ func (o *outbox) Write(b []byte) (n int, err error) {
 	o.keep(b[n:])
 	o.size.Add(int64(len(b) - n))
 	if !o.busy {
-		o.busy = true
+		o.busy, o.had = true, o.got()
 		go o.drain()
 	}
 	return len(b), nil

@@ -59,7 +59,7 @@ func (r *rules) add(rule string) error {
 		}
 		return saying(fmt.Sprintf("Error in ACL SETUSER modifier '%s': %s", rule, err))
 	}
-	if len(r.said)+len(r.patterns)+len(r.hashes) > mostOfAUser {
+	if len(r.said)+len(r.patterns)+len(r.hashes) > mostOfAUser || len(r.hashes) > mostPasswords {
 		return saying(fmt.Sprintf("Error in ACL SETUSER modifier '%s': %s", rule, errRuleMany))
 	}
 	return nil
@@ -105,10 +105,17 @@ func (r *rules) addOne(rule string) error {
 	}
 	switch rest := rule[1:]; rule[0] {
 	case '>':
-		r.nopass, r.hashes = false, append(r.hashes, password.New([]byte(rest)))
+		r.nopass = false
+		if !slices.ContainsFunc(r.hashes, func(h password.Hash) bool { return h.Is([]byte(rest)) }) {
+			r.hashes = append(r.hashes, password.New([]byte(rest)))
+		}
 	case '<':
 		return r.drop(func(h *password.Hash) bool { return h.Is([]byte(rest)) })
 	case '#':
+		if slices.ContainsFunc(r.hashes, func(h password.Hash) bool { return h.IsSHA256(rest) }) {
+			r.nopass = false
+			return nil
+		}
 		h, err := hashOf(rest)
 		if err != nil {
 			return err

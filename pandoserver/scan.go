@@ -25,6 +25,8 @@ type scanning struct {
 	count   int64
 	none    bool // keys of another type are asked for
 	most    int  // bytes of keys
+	tx      *transaction
+	stopped bool // a match has taken too long
 }
 
 // scanOf reads the arguments of SCAN. It writes an error if they are wrong.
@@ -85,13 +87,17 @@ func runScan(c *call) {
 	if !ok {
 		return
 	}
-	s.most = c.srv.cfg.reply
+	s.most, s.tx = c.srv.cfg.reply, c.tx
 	next, keys := uint64(0), []string(nil)
 	src := c.here()
 	if n, numbers := src.(Numbers); numbers {
 		next, keys, ok = s.numbers(n)
 	} else {
 		next, keys, ok = s.texts(src)
+	}
+	if s.stopped {
+		c.w.Error(errPattern)
+		return
 	}
 	if !ok {
 		c.w.Error("ERR the reply is too long: too many keys begin alike for SCAN to stop between them, use PANDO.RANGE - + KEYS, and go on from (the last key")
@@ -188,7 +194,11 @@ func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint
 			last = at
 			n++
 		}
-		if !s.matches || matches(s.pattern, key) {
+		found := !s.matches || s.match(key)
+		if s.stopped {
+			return 0, nil, true
+		}
+		if found {
 			keys = append(keys, key)
 			if size += len(key) + overhead; size > s.most {
 				return 0, nil, false
@@ -199,7 +209,7 @@ func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint
 }
 
 func runKeys(c *call) {
-	s := scanning{pattern: text(c.args[1]), matches: true}
+	s := scanning{pattern: text(c.args[1]), matches: true, tx: c.tx}
 	b := Prefix(s.literal())
 	src := c.here()
 	if _, numbers := src.(Numbers); numbers {
@@ -208,7 +218,12 @@ func runKeys(c *call) {
 	var keys []string
 	size := 0
 	for key := range src.Scan(b) {
-		if !matches(s.pattern, key) {
+		found := s.match(key)
+		if s.stopped {
+			c.w.Error(errPattern)
+			return
+		}
+		if !found {
 			continue
 		}
 		if size += len(key) + overhead; size > c.srv.cfg.reply {
@@ -223,13 +238,41 @@ func runKeys(c *call) {
 	}
 }
 
-// matches reports whether a key matches a pattern, by redis' rules: * is any bytes, ? one, [a-z]
-// one of these, [^a-z] one of the others, and a backslash makes the next byte mean itself. It takes time
-// proportional to the product of both lengths at most.
+// A long key and a long pattern may take a time proportional to the product of their lengths. So what is
+// compared for one key is bounded, to some 50 ms, and counts as steps of a transaction.
+const (
+	mostCompared = 1 << 24 // bytes for a key
+	stepCompared = 16      // of them in a step
+	errPattern   = "ERR the pattern takes too long to be compared with a key: take a shorter one, or one with fewer *"
+)
+
+// match reports whether a key matches the pattern.
+func (s *scanning) match(key string) bool {
+	found, compared := match(s.pattern, key)
+	s.stopped = compared > mostCompared
+	if s.tx != nil {
+		s.tx.steps += compared / stepCompared
+		s.stopped = s.stopped || s.tx.over() != nil // nothing of it will be done
+	}
+	return found
+}
+
+// matches reports whether a key matches a pattern, both of which are short.
 func matches(pattern, key string) bool {
+	found, _ := match(pattern, key)
+	return found
+}
+
+// match reports whether a key matches a pattern, by redis' rules: * is any bytes, ? one, [a-z]
+// one of these, [^a-z] one of the others, and a backslash makes the next byte mean itself. It returns how many
+// bytes it has compared, and gives up where they are more than mostCompared.
+func match(pattern, key string) (found bool, compared int) {
 	star, rest := -1, 0 // where the last * was, and what of the key is behind it
 	p, k := 0, 0
-	for k < len(key) {
+	for ; k < len(key); compared++ {
+		if compared > mostCompared {
+			return false, compared
+		}
 		if p < len(pattern) && pattern[p] == '*' {
 			star, rest = p, k
 			p++
@@ -243,7 +286,7 @@ func matches(pattern, key string) bool {
 			}
 		}
 		if star < 0 {
-			return false
+			return false, compared
 		}
 		rest++ // the * takes one more
 		p, k = star+1, rest
@@ -251,7 +294,7 @@ func matches(pattern, key string) bool {
 	for p < len(pattern) && pattern[p] == '*' {
 		p++
 	}
-	return p == len(pattern)
+	return p == len(pattern), compared
 }
 
 // matchOne reports whether a byte matches the begin of a pattern, and how many bytes of the

@@ -196,6 +196,15 @@ func (s *Server) meet(c *session) {
 	s.unknown[c.id] = c
 }
 
+// unknownAgain takes note that a client is no user any more.
+func (s *Server) unknownAgain(c *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[c.id] == c {
+		s.meet(c)
+	}
+}
+
 // met takes note that a client has said who it is.
 func (s *Server) met(c *session) {
 	s.mu.Lock()

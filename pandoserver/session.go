@@ -112,11 +112,17 @@ func (s *session) welcome() {
 func (s *session) become(user *User) {
 	s.user = user
 	s.show(func(t *shown) { t.user = user.named() })
+	s.settle()
+}
+
+// settle gives a client the room that it may have now.
+func (s *session) settle() {
 	switch known := s.known(); {
 	case known && s.strange:
 		s.welcome()
 	case !known && !s.strange:
 		s.confine()
+		s.srv.unknownAgain(s)
 	}
 }
 
@@ -227,6 +233,7 @@ func (s *session) answerOrEnd() (err error) {
 // fill reads once. There is a time limit while a command is not whole, and for those
 // who send nothing if there is to be one.
 func (s *session) fill() error {
+	s.settle() // its user may have been switched off or on
 	until := s.deadline()
 	if !until.IsZero() || s.patient {
 		if err := s.limitTime(until); err != nil {

@@ -94,7 +94,7 @@ func (tx *transaction) commit() error {
 // them, and its replies are an array. Others stop where replies are many, or where they have kept others
 // waiting, and the result is how many are done.
 func (s *session) asOne(calls []call, whole bool) (done int) {
-	mark, before := s.w.Mark(), s.w.Len()
+	mark, before, db := s.w.Mark(), s.w.Len(), s.db
 	if whole {
 		s.w.Array(len(calls))
 	}
@@ -132,6 +132,9 @@ func (s *session) asOne(calls []call, whole bool) (done int) {
 		return done
 	}
 	s.w.Cut(mark)
+	if whole { // nothing of it is done, SELECT neither
+		s.use(db)
+	}
 	s.w.Error(s.problem(err))
 	for i := 1; i < done && !whole; i++ {
 		s.w.Error(s.problem(err))

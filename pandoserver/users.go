@@ -151,10 +151,11 @@ func (u *Users) find(name string) *User { return (*u.all.Load())[name] }
 
 // mostUsers bounds users, and how long the name of one may be.
 const (
-	mostUsers    = 10_000
-	longestUser  = 256
-	mostOfAUser  = 1_000 // rules
-	longestOfKey = 64 << 10
+	mostUsers     = 10_000
+	longestUser   = 256
+	mostOfAUser   = 1_000 // rules
+	mostPasswords = 16    // of a user: a wrong one is compared with all of them, each some 50 ms
+	longestOfKey  = 64 << 10
 )
 
 // set changes a user by rules, all of them or none. One that is not there is made: off, and not allowed

@@ -54,13 +54,20 @@ func Make(secret []byte, cost int) Hash {
 // FromSHA256 returns a hash of the password whose SHA-256 is given, in lower-case hexadecimal digits, as redis
 // keeps passwords.
 func FromSHA256(digits string) (h Hash, ok bool) {
-	if len(digits) != 2*sha256.Size || strings.ToLower(digits) != digits {
-		return h, false
-	}
-	if _, err := hex.DecodeString(digits); err != nil {
+	if !isSHA256(digits) {
 		return h, false
 	}
 	return salted([]byte(digits), Usual), true
+}
+
+func isSHA256(digits string) bool {
+	_, err := hex.DecodeString(digits)
+	return err == nil && len(digits) == 2*sha256.Size && strings.ToLower(digits) == digits
+}
+
+// IsSHA256 reports whether a hash is of the password whose SHA-256 is given, as FromSHA256 takes it.
+func (h *Hash) IsSHA256(digits string) bool {
+	return isSHA256(digits) && h.is([]byte(digits))
 }
 
 // digest returns what scrypt is given of a password: its SHA-256, since HMAC within scrypt would take
@@ -89,8 +96,10 @@ func (h *Hash) of(digits []byte) (sum [sumLen]byte) {
 }
 
 // Is reports whether a hash is of a password. The time that it takes does not depend on how much of it is right.
-func (h *Hash) Is(secret []byte) bool {
-	sum := h.of(digest(secret))
+func (h *Hash) Is(secret []byte) bool { return h.is(digest(secret)) }
+
+func (h *Hash) is(digits []byte) bool {
+	sum := h.of(digits)
 	if mutant.On && mutant.Is("password: compared") {
 		return true
 	}
@@ -107,7 +116,7 @@ func (h Hash) String() string {
 	return fmt.Sprintf(form, h.cost, text.EncodeToString(h.salt[:]), text.EncodeToString(h.sum[:]))
 }
 
-var errForm = errors.New("password: this is no hash: it begins with $scrypt$, as pando serve --hash-password prints it")
+var errForm = errors.New("password: this is no hash: it begins with $scrypt$, as ACL LIST writes it")
 
 // Parse returns the hash that a text is.
 func Parse(s string) (h Hash, err error) {
