@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -34,11 +35,16 @@ func openArrow(in *input, o Options) (src Source, err error) {
 	defer guard(&err, "the Arrow data")
 	s := &arrowSource{words: map[int]dictionary{}}
 	schema, err := s.start(in)
-	if err != nil {
+	if refused := (*Error)(nil); errors.As(err, &refused) {
+		return nil, err
+	} else if err != nil {
 		return nil, caused(err, "is not whole Arrow data")
 	}
 	var names []string
 	for _, f := range schema.Fields() {
+		if in.most > 0 && arrowNested(f.Type) {
+			return nil, nested(f.Name)
+		}
 		names = append(names, f.Name)
 	}
 	if s.from, err = pick(names, o); err != nil {
@@ -90,13 +96,14 @@ func (s *arrowSource) start(in *input) (schema *arrow.Schema, err error) {
 			return nil, err
 		}
 	}
-	room := &limited{memory.NewGoAllocator(), limit{in}, 0}
+	room := &limited{Allocator: memory.NewGoAllocator(), limit: limit{in}}
+	m.room = room
 	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(room))
 	if err != nil {
 		return nil, err
 	}
 	s.next = func() (arrow.RecordBatch, error) {
-		room.asked = 0
+		room.asked = room.kept
 		record, err := r.Read()
 		if err == io.EOF && !isFile && in.what != "" {
 			err = in.finish()
@@ -156,11 +163,12 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 
 // limited is an allocator that refuses sizes which only a damaged input can
 // ask for. It panics with an *Error, which guard gives back. Where a stranger sends the data, a batch
-// of rows may ask for no more in all its columns.
+// of rows may ask for no more in all its columns, with all dictionaries so far: the reader keeps those.
 type limited struct {
 	memory.Allocator
 	limit limit
-	asked int64 // for this batch of rows
+	asked int64 // for this batch of rows, with kept
+	kept  int64 // for dictionaries
 }
 
 func (l *limited) Allocate(size int) []byte {

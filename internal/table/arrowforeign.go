@@ -29,6 +29,25 @@ func arrowPlain(t arrow.DataType) bool {
 	return false
 }
 
+// arrowNested reports whether values of a type have others in them.
+func arrowNested(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return arrowNested(t.ValueType)
+	case arrow.ExtensionType:
+		return arrowNested(t.StorageType())
+	case arrow.NestedType:
+		return true
+	}
+	return false
+}
+
+// nested returns the error for a column of values that have others in them, where a stranger sends it: few bytes may stand for
+// many of them.
+func nested(column string) *Error {
+	return &Error{Column: column, What: "has lists or other nested values, which are no keys or values", Advice: "turn them into numbers or strings"}
+}
+
 // setArrow makes rows [i, j) of an array a column's values.
 func setArrow(c *Column, a arrow.Array, i, j int) error {
 	if i > j || j > a.Len() {

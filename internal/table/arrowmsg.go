@@ -17,7 +17,12 @@ type messages struct {
 	in   *input
 	next func() (io.Reader, error) // returns a reader at the next message, io.EOF if there is none
 	last *ipc.Message
+	room *limited // from which the messages are unpacked
 }
+
+// mostMeta bounds the metadata of a message that a stranger sends, and the names in its schema. The library copies a name as
+// often as the metadata refer to it.
+const mostMeta = 4 << 20
 
 // streamMessages reads a stream, in which the messages follow one another.
 func streamMessages(in *input) *messages {
@@ -44,7 +49,7 @@ func fileMessages(in *input) (*messages, error) {
 	if !bytes.Equal(end[4:], []byte("ARROW1")) || n > size-head-tail {
 		return nil, errors.New("the file has no footer; is it cut short?")
 	}
-	f := flat{b: make([]byte, n)}
+	f := flat{b: make([]byte, n), stranger: in.most > 0}
 	if _, err := at.ReadAt(f.b, size-tail-n); err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -82,11 +87,15 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta, err := readMeta(r)
+	most := uint32(maxRecord)
+	if m.in.most > 0 {
+		most = mostMeta
+	}
+	meta, err := readMeta(r, most)
 	if err != nil {
 		return nil, err
 	}
-	f := flat{b: meta}
+	f := flat{b: meta, stranger: m.in.most > 0}
 	size, err := f.message()
 	if err != nil {
 		return nil, err
@@ -95,14 +104,17 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a message is cut short: %w", err)
 	}
+	if m.last != nil && m.last.Type() == ipc.MessageDictionaryBatch {
+		m.room.kept = m.room.asked
+	}
 	m.Release()
 	m.last = ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body))
 	return m.last, nil
 }
 
-// readMeta reads the metadata of a message; it returns io.EOF at the end of a
-// stream.
-func readMeta(r io.Reader) ([]byte, error) {
+// readMeta reads the metadata of a message, of at most the given size; it returns
+// io.EOF at the end of a stream.
+func readMeta(r io.Reader, most uint32) ([]byte, error) {
 	head := make([]byte, 4)
 	if n, err := readFull(r, head); err == io.EOF && n == 0 {
 		return nil, io.EOF
@@ -119,7 +131,7 @@ func readMeta(r io.Reader) ([]byte, error) {
 	if size == 0 {
 		return nil, io.EOF
 	}
-	if size > maxRecord {
+	if size > most {
 		return nil, fmt.Errorf("metadata of %d bytes cannot be right", size)
 	}
 	return readN(r, int64(size))

@@ -37,7 +37,7 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 	if err != nil {
 		return nil, in.readFailed(err)
 	}
-	s.dialect = dialectOf(first.all, o, comma, named)
+	s.dialect = dialectOf(first.all, o, comma, named, in.columns())
 	if s.quotes != s.chunks.quotes { // cut anew
 		s.chunks = &chunker{r: in.r, quotes: s.quotes, rest: slices.Concat(first.all, s.chunks.rest), eof: s.chunks.eof}
 		if first, err = s.chunks.sample(manyLines); err != nil {
@@ -178,7 +178,7 @@ func (d *dialect) ragged(have, want int) *Error {
 
 // splitter returns one for a text of the dialect.
 func (d *dialect) splitter(text []byte) splitter {
-	return splitter{comma: d.comma, data: text, verbatim: !d.quotes}
+	return splitter{comma: d.comma, data: text, verbatim: !d.quotes, most: d.most}
 }
 
 // parser turns chunks into batches.

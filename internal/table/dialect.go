@@ -14,6 +14,7 @@ type dialect struct {
 	quotes bool // a field may be quoted
 	header bool // the first record has the names
 	plain  bool // a record is a line, as it stands
+	most   int  // fields of a record, 0 for any number
 	notes  []string
 }
 
@@ -28,9 +29,9 @@ const lookedAt = 50
 
 // dialectOf decides how a text is read. comma is 0 if it was not asked for, and
 // named tells that the name of the file, or a flag, says that it is a table: a
-// text of one column that nothing says that of is lines.
-func dialectOf(sample []byte, o Options, comma byte, named bool) (d dialect) {
-	d = dialect{comma: comma, quotes: !o.NoQuotes, header: !o.NoHeader}
+// text of one column that nothing says that of is lines. A record has at most the given number of fields, any if it is 0.
+func dialectOf(sample []byte, o Options, comma byte, named bool, most int) (d dialect) {
+	d = dialect{comma: comma, quotes: !o.NoQuotes, header: !o.NoHeader, most: most}
 	if comma == 0 {
 		d.guessComma(sample, o, named)
 	}
@@ -72,7 +73,7 @@ func (d *dialect) guessComma(sample []byte, o Options, named bool) {
 // records returns the first records of a text, and whether they are all that can
 // be there.
 func (d *dialect) records(sample []byte, comma byte, most int) (records [][]string, whole bool) {
-	sp := splitter{comma: comma, data: sample, verbatim: !d.quotes}
+	sp := splitter{comma: comma, data: sample, verbatim: !d.quotes, most: d.most}
 	for len(records) < most {
 		fields, err := sp.next()
 		if err != nil {

@@ -27,16 +27,25 @@ func (e *Error) Error() string {
 		b.WriteString(":" + strconv.Itoa(e.Line))
 	}
 	if e.Column != "" {
-		fmt.Fprintf(&b, ": column %q", e.Column)
+		fmt.Fprintf(&b, ": column %q", clip(e.Column))
 	}
-	b.WriteString(": " + e.What)
+	b.WriteString(": " + clip(e.What))
 	if e.Advice != "" {
-		b.WriteString("; " + e.Advice)
+		b.WriteString("; " + clip(e.Advice))
 	}
 	if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
+		b.WriteString(": " + clip(e.Err.Error()))
 	}
 	return b.String()
+}
+
+// clip shortens a part of a message: names and paths in it are the input's, and have any length.
+func clip(s string) string {
+	const most = 1000
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }
 
 // Unwrap returns the cause.

@@ -15,9 +15,12 @@ var errFlat = errors.New("its metadata points outside itself")
 // its length followed by its elements; both are found by offsets relative to
 // where the offset is stored.
 type flat struct {
-	b      []byte
-	fields int // fields of schemas seen so far
-	bad    bool
+	b        []byte
+	stranger bool // sends them: they may ask for less
+	fields   int  // fields of schemas seen so far
+	names    int  // bytes of their names, and of others in schemas
+	refused  error
+	bad      bool
 }
 
 const (
@@ -80,6 +83,35 @@ func (f *flat) vector(table, i, width int) (first, n int) {
 	return at + 4, n
 }
 
+// name counts a text in field i of a table.
+func (f *flat) name(table, i int) {
+	_, n := f.vector(table, i, 1)
+	const head = 16 // which each text has where it is kept
+	if f.names += n + head; f.stranger && f.names > mostMeta && f.refused == nil {
+		f.refused = wrong("the names in its schema take more than %d bytes; send shorter ones", mostMeta)
+		f.bad = true
+	}
+}
+
+// pairs checks the names and values in field i of a table.
+func (f *flat) pairs(table, i int) {
+	first, n := f.vector(table, i, 4)
+	for ; n > 0 && !f.bad; n-- {
+		pair := f.follow(first)
+		f.name(pair, 0)
+		f.name(pair, 1)
+		first += 4
+	}
+}
+
+// fault returns what is wrong, nil if nothing is.
+func (f *flat) fault() error {
+	if f.bad && f.refused == nil {
+		return errFlat
+	}
+	return f.refused
+}
+
 // message checks the metadata of a message and returns the size of its body.
 func (f *flat) message() (body int64, err error) {
 	root := f.follow(0)
@@ -100,15 +132,15 @@ func (f *flat) message() (body int64, err error) {
 	case 3:
 		f.record(at)
 	}
-	if f.bad || body < 0 {
-		return 0, errFlat
+	if body < 0 {
+		f.bad = true
 	}
-	return body, nil
+	return body, f.fault()
 }
 
 func (f *flat) schema(table int) {
 	f.children(table, 1, 0)
-	f.vector(table, 2, 4)
+	f.pairs(table, 2)
 }
 
 // children checks the fields in field i of a table.
@@ -116,11 +148,17 @@ func (f *flat) children(table, i, depth int) {
 	first, n := f.vector(table, i, 4)
 	for ; n > 0 && !f.bad; n-- {
 		child := f.follow(first)
-		f.children(child, 5, depth+1)
-		f.vector(child, 6, 4)
-		if f.fields++; f.fields > maxFields || depth > maxNested {
-			f.bad = true
+		if f.fields++; f.stranger && f.fields > mostColumns {
+			f.bad, f.refused = true, errColumns
+			return
 		}
+		if f.fields > maxFields || depth > maxNested { // before its own children are looked at: they may go deeper than the stack
+			f.bad = true
+			return
+		}
+		f.name(child, 0)
+		f.children(child, 5, depth+1)
+		f.pairs(child, 6)
 		first += 4
 	}
 }
@@ -171,7 +209,7 @@ func (f *flat) schemaMessage() ([]byte, error) {
 	}
 	at := f.follow(schema)
 	if f.schema(at); f.bad {
-		return nil, errFlat
+		return nil, f.fault()
 	}
 	le := binary.LittleEndian
 	b := make([]byte, before, before+len(f.b))

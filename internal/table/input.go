@@ -166,6 +166,20 @@ func (in *input) at() (io.ReaderAt, int64, error) {
 	return tmp, n, nil
 }
 
+// mostColumns is how many columns data may have that a stranger sends. Each takes memory before it is known whether it is wanted.
+const mostColumns = 16
+
+// columns returns the most columns that the input may have, 0 for any number.
+func (in *input) columns() int {
+	if in.most > 0 {
+		return mostColumns
+	}
+	return 0
+}
+
+// errColumns is the error for more columns than that.
+var errColumns = wrong("there are more than %d columns; send only those that are asked for", mostColumns)
+
 // limit refuses sizes which only a damaged input can ask for: more than its
 // bytes can unpack to.
 type limit struct{ in *input }

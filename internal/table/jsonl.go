@@ -48,7 +48,7 @@ func openJSON(in *input, o Options) (Source, error) {
 	if err != nil {
 		return nil, in.readFailed(err)
 	}
-	names, guesses, err := inferJSON(first.all, s.paths)
+	names, guesses, err := inferJSON(first.all, s.paths, in.columns())
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 }
 
 // inferJSON finds the fields of the first rows and their possible types, and the values
-// at the paths. A path that is the name of a field itself is dropped.
-func inferJSON(chunk []byte, paths jsonPaths) (names []string, guesses []guess, err error) {
+// at the paths. A path that is the name of a field itself is dropped. More fields than most are an error, where it is not 0.
+func inferJSON(chunk []byte, paths jsonPaths, most int) (names []string, guesses []guess, err error) {
 	place := map[string]int{}
 	rows := 0
 	err = eachLine(chunk, func(line []byte) error {
@@ -124,7 +124,9 @@ func inferJSON(chunk []byte, paths jsonPaths) (names []string, guesses []guess, 
 			}
 			i, ok := place[string(key)]
 			if !ok {
-				i = len(names)
+				if i = len(names); most > 0 && i == most {
+					return errColumns
+				}
 				place[string(key)] = i
 				names, guesses = append(names, string(key)), append(guesses, guess{})
 			}

@@ -2,9 +2,12 @@ package table
 
 import (
 	"errors"
+	"fmt"
 	"math/big"
 	"strconv"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/pando-index/pando/internal/table/cols"
 )
@@ -143,13 +146,30 @@ func kindNumber(c *Column, row int) int64 {
 func DecimalText(n *big.Int, scale int) string { return string(appendDecimal(nil, n, scale)) }
 
 // AppendTexts adds the values of a column as texts, nulls as empty ones. A value that is passed on is read only here: where
-// that shows its data to be damaged, it returns an error.
-func AppendTexts(texts []string, c *Column) (out []string, err error) {
+// that shows its data to be damaged, it returns an error, and where the texts that it makes take more than most bytes. Those of
+// a dictionary are made once.
+func AppendTexts(texts []string, c *Column, most int64) (out []string, err error) {
 	defer guard(&err, "the input")
+	foreign, _ := c.Foreign.(arrowForeign)
+	codes, _ := foreign.a.(*array.Dictionary)
+	words := map[int]string{} // by their codes
+	made := int64(0)
 	for i := range c.Len() {
-		text := ""
-		if !c.IsNull(i) {
+		text, known := "", c.IsNull(i)
+		if codes != nil && !known {
+			text, known = words[codes.GetValueIndex(i)]
+		}
+		if !known {
 			text = CellText(c, i)
+			if codes != nil {
+				words[codes.GetValueIndex(i)] = text
+			}
+			if c.Foreign != nil { // else there is no more of it than of what was read
+				made += int64(len(text))
+			}
+			if made > most {
+				return nil, &Error{Column: c.Name, What: fmt.Sprintf("its texts take more than %d bytes at once", most), Advice: "send fewer rows in a batch, or shorter values"}
+			}
 		}
 		texts = append(texts, text)
 	}

@@ -49,9 +49,14 @@ func openParquet(in *input, o Options) (src Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	meta, err := parquetFooter(at, size)
-	if err != nil {
+	meta, err := parquetFooter(at, size, in.most)
+	if refused := (*Error)(nil); errors.As(err, &refused) {
+		return nil, err
+	} else if err != nil {
 		return nil, caused(err, "is not a whole Parquet file")
+	}
+	if in.most > 0 && len(meta.Schema) > 1+mostColumns { // the first is the root
+		return nil, errColumns
 	}
 	f, err := parquetStandIn(meta)
 	if err != nil {
@@ -69,14 +74,18 @@ func openParquet(in *input, o Options) (src Source, err error) {
 		next++
 		return next - 1, nil
 	}
-	s.pipeline = startPipeline(in, par.Workers(o.Workers), parquetAhead, read, s.group)
+	ahead := parquetAhead
+	if in.most > 0 {
+		ahead = 1 // each batch may have most bytes
+	}
+	s.pipeline = startPipeline(in, par.Workers(o.Workers), ahead, read, s.group)
 	return s, nil
 }
 
 const parquetMagic = "PAR1"
 
-// parquetFooter reads the description of a file.
-func parquetFooter(at io.ReaderAt, size int64) (*format.FileMetaData, error) {
+// parquetFooter reads the description of a file, which may ask for most bytes at once, any number if that is 0.
+func parquetFooter(at io.ReaderAt, size, most int64) (*format.FileMetaData, error) {
 	end := make([]byte, 8) // length of the footer, magic number
 	if size < 12 {
 		return nil, errors.New("it is too short")
@@ -96,7 +105,7 @@ func parquetFooter(at io.ReaderAt, size int64) (*format.FileMetaData, error) {
 		return nil, err
 	}
 	meta := new(format.FileMetaData)
-	_, err := parquetDecode(footer, meta)
+	_, err := parquetDecode(footer, meta, most)
 	return meta, err
 }
 
@@ -133,6 +142,12 @@ func parquetLeaves(c *parquet.Column, leaves []*parquet.Column) []*parquet.Colum
 
 // choose finds the wanted columns and their types.
 func (s *parquetSource) choose(root *parquet.Column, o Options) error {
+	stranger := s.limit.in.most > 0
+	for _, c := range root.Columns() {
+		if stranger && (!c.Leaf() || c.Repeated()) {
+			return nested(c.Name())
+		}
+	}
 	leaves := parquetLeaves(root, nil)
 	var names []string
 	for _, c := range leaves {
@@ -157,7 +172,8 @@ func (s *parquetSource) choose(root *parquet.Column, o Options) error {
 	for k, i := range from {
 		c := columns[i]
 		_, typed := o.Types[names[i]]
-		if passed := o.Pass && !typed && (o.Probe.Name == "" || k < len(from)-1); passed && !parquetPlain(c) {
+		// The bytes of a stranger are read as strings are: words of a dictionary are not copied for each row.
+		if passed := o.Pass && !typed && (o.Probe.Name == "" || k < len(from)-1); passed && !parquetPlain(c) && !(stranger && parquetBytes(c.Type())) {
 			s.native = append(s.native, Field{Name: names[i], Type: String, Native: c})
 			s.columns = append(s.columns, c)
 			continue
@@ -282,8 +298,8 @@ type parquetFiller interface {
 	close()
 }
 
-// filler returns the reader of a column of a row group.
-func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field) parquetFiller {
+// filler returns the reader of a column of a row group. What it copies is asked for in room.
+func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field, room *limited) parquetFiller {
 	pages := func(leaf *parquet.Column) *parquet.FilePages {
 		stream := newParquetStream(s.at, &g.Columns[leaf.Index()].MetaData, leaf, s.limit)
 		return s.chunks[leaf.Index()].(*parquet.FileColumnChunk).PagesFrom(stream)
@@ -293,7 +309,7 @@ func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field) p
 	}
 	nested := &parquetNested{column: c}
 	for _, leaf := range parquetLeaves(c, nil) {
-		nested.leaves = append(nested.leaves, &parquetLeafReader{pages: pages(leaf)})
+		nested.leaves = append(nested.leaves, &parquetLeafReader{pages: pages(leaf), room: room})
 	}
 	return nested
 }
@@ -306,15 +322,16 @@ func (s *parquetSource) group(i int, out outlet) (err error) {
 		return wrong("row group %d is damaged: it has too few columns", i)
 	}
 	columns := make([]parquetFiller, len(s.columns))
+	room := &limited{limit: s.limit}
 	for j, c := range s.columns {
-		columns[j] = s.filler(g, c, s.native[j])
+		columns[j] = s.filler(g, c, s.native[j], room)
 		defer columns[j].close()
 	}
 	for left := g.NumRows; left > 0; {
 		n := int(min(left, batchRows))
 		b := out.empty()
 		b.Reset(s.native)
-		b.Rows = n
+		b.Rows, room.asked = n, 0
 		for j, c := range columns {
 			if err := c.fill(&b.Columns[j], n); err != nil {
 				return parquetFailure(s.native[j].Name, err)

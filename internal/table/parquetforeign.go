@@ -51,6 +51,11 @@ func parquetPlain(c *parquet.Column) bool {
 	return false
 }
 
+// parquetBytes reports whether a type is one of bytes, of which nothing is said.
+func parquetBytes(t parquet.Type) bool {
+	return t.LogicalType() == nil && parquetKind(t).Of == cols.Binary
+}
+
 // parquetNested reads a column of a row group whose values are passed on.
 type parquetNested struct {
 	column *parquet.Column
@@ -60,6 +65,7 @@ type parquetNested struct {
 // parquetLeafReader reads the values of a leaf, row by row.
 type parquetLeafReader struct {
 	pages  *parquet.FilePages
+	room   *limited // where a stranger sends them, values may take so much
 	page   parquet.Page
 	values parquet.ValueReader
 	ahead  []parquet.Value // read, but of no row that was returned
@@ -146,6 +152,9 @@ func (l *parquetLeafReader) more(values []parquet.Value) ([]parquet.Value, error
 	var room [512]parquet.Value
 	n, err := l.values.ReadValues(room[:])
 	for _, v := range room[:n] {
+		if k := v.Kind(); k == parquet.ByteArray || k == parquet.FixedLenByteArray {
+			l.room.check(len(v.ByteArray()))
+		}
 		values = append(values, v.Clone())
 	}
 	if errors.Is(err, io.EOF) {

@@ -39,6 +39,7 @@ type parquetStream struct {
 	r      *bufio.Reader
 	codec  format.CompressionCodec
 	limit  limit
+	width  int64    // bytes that a value may take at least, as a level, a code, or itself
 	at     int64    // bytes given
 	out    [][]byte // bytes to be given next
 	packed []byte   // a page as it is in the file; used again for the next
@@ -53,7 +54,19 @@ func newParquetStream(at io.ReaderAt, meta *format.ColumnMetaData, leaf *parquet
 		start = d
 	}
 	section := io.NewSectionReader(at, start, meta.TotalCompressedSize)
-	return &parquetStream{r: bufio.NewReaderSize(section, parquetBuffer), codec: meta.Codec, limit: l, levels: levelsOf(leaf), deltas: newParquetDeltas(leaf)}
+	return &parquetStream{r: bufio.NewReaderSize(section, parquetBuffer), codec: meta.Codec, limit: l, width: parquetWidth(leaf.Type(), l), levels: levelsOf(leaf), deltas: newParquetDeltas(leaf)}
+}
+
+// parquetWidth returns the bytes that each value of a page counts at least: a level takes one. A stranger's are taken for codes, or
+// for what values of a fixed length have, since the library makes room for them before it looks whether they are there.
+func parquetWidth(t parquet.Type, l limit) int64 {
+	switch {
+	case l.in.most == 0:
+		return 1
+	case t.Kind() == parquet.FixedLenByteArray:
+		return max(4, int64(t.Length()))
+	}
+	return 4
 }
 
 // ReadAt is io.ReaderAt.ReadAt, for a reader that begins at parquetStart and
@@ -109,10 +122,10 @@ func (p *parquetStream) header() (*format.PageHeader, error) {
 	}
 	h := new(format.PageHeader)
 	b, _ := p.r.Peek(p.r.Buffered())
-	n, err := parquetDecode(b, h)
+	n, err := parquetDecode(b, h, p.limit.in.most)
 	if err != nil && len(b) < parquetBuffer { // not all of it was there
 		b, _ = p.r.Peek(parquetBuffer)
-		n, err = parquetDecode(b, h)
+		n, err = parquetDecode(b, h, p.limit.in.most)
 	}
 	if err != nil {
 		return nil, err
@@ -122,8 +135,8 @@ func (p *parquetStream) header() (*format.PageHeader, error) {
 	}
 	for _, size := range []int64{
 		int64(h.UncompressedPageSize),
-		int64(h.DataPageHeader.V.NumValues), int64(h.DataPageHeaderV2.V.NumValues), // levels: a byte each
-		4 * int64(h.DictionaryPageHeader.V.NumValues), // their places
+		p.width * int64(h.DataPageHeader.V.NumValues), p.width * int64(h.DataPageHeaderV2.V.NumValues),
+		max(4, p.width) * int64(h.DictionaryPageHeader.V.NumValues), // their places are four bytes each
 	} {
 		if err := p.limit.check(size); err != nil {
 			return nil, err
@@ -135,15 +148,99 @@ func (p *parquetStream) header() (*format.PageHeader, error) {
 
 // parquetDecode reads a Thrift structure from the start of b, and returns the
 // bytes that it takes. It skips through all of it first: else a list would get
-// the room it asks for before it is seen whether its elements are there.
-func parquetDecode(b []byte, into any) (n int, err error) {
+// the room it asks for before it is seen whether its elements are there. They may
+// take most bytes, any number if that is 0.
+func parquetDecode(b []byte, into any, most int64) (n int, err error) {
 	var protocol thrift.CompactProtocol
-	if err := thrift.NewDecoder(protocol.NewReaderFromBytes(b)).Decode(new(struct{})); err != nil {
+	if err := parquetSkip(protocol.NewReaderFromBytes(b), most); err == io.EOF {
+		return 0, io.ErrUnexpectedEOF
+	} else if err != nil {
 		return 0, err
 	}
 	r := protocol.NewReaderFromBytes(b)
 	err = thrift.NewDecoder(r).Decode(into)
 	return r.BytesRead(), err
+}
+
+// parquetSkip reads over a Thrift structure. The library could, but it calls itself for each structure within another, and a
+// file of them would end the process when the stack is full.
+func parquetSkip(r thrift.Reader, most int64) error {
+	const (
+		deepest = 64
+		element = 1 << 10 // what an element may take when it is decoded, with room to spare
+	)
+	type level struct {
+		left  int64          // values to come; below 0 in a structure, which says where it ends
+		kinds [2]thrift.Type // of the values in turn: those of a map are keys as well
+	}
+	levels := append(make([]level, 0, deepest), level{left: -1})
+	for elements := int64(0); len(levels) > 0; {
+		top := &levels[len(levels)-1]
+		var kind thrift.Type
+		if top.left == 0 {
+			levels = levels[:len(levels)-1]
+			continue
+		} else if top.left > 0 {
+			top.left--
+			kind = top.kinds[top.left%2]
+		} else {
+			f, err := r.ReadField()
+			if err != nil {
+				return err
+			}
+			if kind = f.Type; kind == thrift.STOP {
+				top.left = 0
+				continue
+			} else if kind == thrift.TRUE || kind == thrift.FALSE {
+				continue // which is its value, too
+			}
+		}
+		next, err := level{}, error(nil)
+		switch kind {
+		case thrift.TRUE, thrift.FALSE, thrift.I8:
+			_, err = r.ReadInt8()
+		case thrift.I16:
+			_, err = r.ReadInt16()
+		case thrift.I32:
+			_, err = r.ReadInt32()
+		case thrift.I64:
+			_, err = r.ReadInt64()
+		case thrift.DOUBLE:
+			_, err = r.ReadFloat64()
+		case thrift.UUID:
+			if _, err = r.ReadFloat64(); err == nil {
+				_, err = r.ReadFloat64()
+			}
+		case thrift.BINARY:
+			_, err = r.ReadBytes() // which points into the data
+		case thrift.STRUCT:
+			next.left = -1
+		case thrift.LIST, thrift.SET:
+			var l thrift.List
+			l, err = r.ReadList()
+			next = level{int64(l.Size), [2]thrift.Type{l.Type, l.Type}}
+		case thrift.MAP:
+			var m thrift.Map
+			m, err = r.ReadMap()
+			next = level{2 * int64(m.Size), [2]thrift.Type{m.Value, m.Key}}
+		default:
+			err = fmt.Errorf("it has a value of the unknown type %d", kind)
+		}
+		if err != nil {
+			return err
+		}
+		elements += max(next.left, 0)
+		if size := elements * element; most > 0 && size > most {
+			return wrong("its description asks for %d bytes at once; send fewer row groups", size)
+		}
+		if next.left != 0 {
+			if len(levels) == deepest {
+				return wrong("its description has more than %d structures within each other, which cannot be right; write the file again", deepest)
+			}
+			levels = append(levels, next)
+		}
+	}
+	return nil
 }
 
 // body reads and unpacks the bytes that follow a header. The bytes are good

@@ -21,14 +21,21 @@ func levelsOf(leaf *parquet.Column) parquetLevels {
 // page.
 func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
 	var encoding format.Encoding
+	values := 0
 	var size [2]int // of levels
 	levels := [2]format.Encoding{format.RLE, format.RLE}
 	switch v1, v2 := &h.DataPageHeader, &h.DataPageHeaderV2; {
 	case h.Type == format.DataPage && v1.Valid:
-		encoding, levels = v1.V.Encoding, [2]format.Encoding{v1.V.RepetitionLevelEncoding, v1.V.DefinitionLevelEncoding}
+		encoding, values, levels = v1.V.Encoding, int(v1.V.NumValues), [2]format.Encoding{v1.V.RepetitionLevelEncoding, v1.V.DefinitionLevelEncoding}
 	case h.Type == format.DataPageV2 && v2.Valid:
-		encoding = v2.V.Encoding
+		encoding, values = v2.V.Encoding, int(v2.V.NumValues)
 		size = [2]int{int(v2.V.RepetitionLevelsByteLength), int(v2.V.DefinitionLevelsByteLength)}
+	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid && p.limit.in.most > 0:
+		//lint:ignore SA1019 older files have it
+		if e := h.DictionaryPageHeader.V.Encoding; e != format.Plain && e != format.PlainDictionary { // there is no other
+			return wrong("the encoding of a dictionary cannot be right; write its words plain")
+		}
+		return nil
 	default:
 		return nil
 	}
@@ -51,9 +58,19 @@ func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
 	}
 	//lint:ignore SA1019 older files have it
 	dictionary := encoding == format.RLEDictionary || encoding == format.PlainDictionary
+	stranger := p.limit.in.most > 0
 	switch {
+	case dictionary && len(body) > 0 && stranger:
+		return p.limit.check(4 * valuesIn(body[1:], int(body[0])))
 	case dictionary && len(body) > 0:
 		return p.limit.check(valuesIn(body[1:], int(body[0])))
+	case stranger && encoding == format.DeltaByteArray: // each may begin as the one before, however long that is
+		return wrong("pages of strings without their beginnings (DELTA_BYTE_ARRAY) cannot be read; write them plain, or with a dictionary")
+	case stranger && len(body) > 0 && (encoding == format.DeltaBinaryPacked || encoding == format.DeltaLengthByteArray):
+		if !fewDeltas(body, values) {
+			return errDeltas
+		}
+		return p.limit.check(8 * int64(values))
 	case encoding == format.RLE && len(body) > 4: // yes and no
 		return p.limit.check(valuesIn(body[4:], 1))
 	}

@@ -49,7 +49,7 @@ func (t *parquetTail) finish(leaves map[int]bool) error {
 	if start < 0 {
 		return errors.New("the writer has written no footer")
 	}
-	if _, err := parquetDecode(t.held[start:start+n], meta); err != nil {
+	if _, err := parquetDecode(t.held[start:start+n], meta, 0); err != nil {
 		return err
 	}
 	for i, e := range parquetElements(meta) {

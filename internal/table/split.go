@@ -16,6 +16,7 @@ type splitter struct {
 
 	verbatim bool // quotes are text like any other
 	blanks   bool // an empty line is a record
+	most     int  // fields of a record, 0 for any number
 }
 
 // next returns the fields of the next record, io.EOF after the last one. They
@@ -31,6 +32,9 @@ func (s *splitter) next() ([][]byte, error) {
 		more, err := s.field()
 		if err != nil {
 			return nil, err
+		}
+		if s.most > 0 && len(s.fields) > s.most {
+			return nil, errColumns
 		}
 		if !more {
 			return s.fields, nil

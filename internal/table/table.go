@@ -161,7 +161,7 @@ func Open(path string, stdin io.Reader, o Options) (Source, error) {
 // Read opens data that a stranger sends, by its name for messages. It is taken as it is, never
 // unpacked, and nothing is written to a file: Parquet and Arrow files, whose table of contents is at
 // the end, are read into memory as a whole, so r must have a bound. What the data asks for at once
-// may have most bytes. Close waits for a Read of r.
+// may have most bytes. It may have 16 columns, none of which is nested. Close waits for a Read of r.
 func Read(r io.Reader, name string, most int64, o Options) (Source, error) {
 	if err := o.check(name); err != nil {
 		return nil, err

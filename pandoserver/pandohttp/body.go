@@ -1,6 +1,7 @@
 package pandohttp
 
 import (
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -143,9 +144,13 @@ func (q *request) rows(names []string, needed int, f func(columns []*cells, rows
 	for i, have := range src.Schema() {
 		known := false
 		for j, name := range names {
-			if have.Name == name {
-				at[j], known = i, true
+			if have.Name != name {
+				continue
 			}
+			if at[j] >= 0 {
+				return bad("the body has two columns %q; leave one out", name)
+			}
+			at[j], known = i, true
 		}
 		if !known {
 			return bad("the body has a column %q; its columns are %s, and a CSV begins with their names", origin.Clip(have.Name), strings.Join(names, ", "))
@@ -165,7 +170,11 @@ func (q *request) rows(names []string, needed int, f func(columns []*cells, rows
 		for j, i := range at {
 			if columns[j] = nil; i >= 0 {
 				c := &batch.Columns[i]
-				if room[j], err = table.AppendTexts(room[j][:0], c); err != nil || len(room[j]) != batch.Rows {
+				room[j], err = table.AppendTexts(room[j][:0], c, max(mostAsked, q.s.cfg.body))
+				if said := new(table.Error); errors.As(err, &said) && said.Advice != "" {
+					return bad("the column %q cannot be read: %s; %s", names[j], said.What, said.Advice)
+				}
+				if err != nil || len(room[j]) != batch.Rows {
 					return b.cause(bad("the column %q cannot be read", names[j]))
 				}
 				columns[j] = &cells{room[j], c.Null}

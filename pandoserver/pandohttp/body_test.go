@@ -171,6 +171,8 @@ func TestWrongBodies(t *testing.T) {
 	}{
 		{400, "text/csv", "", nil},
 		{400, "text/csv", "key,other\na,b\n", nil},
+		{400, "text/csv", "key,value,key\na,b,c\n", nil},
+		{400, "text/csv", strings.Repeat(",", 100_000) + "\n", nil},
 		{400, "text/csv", "key\na\n", nil},
 		{400, "text/csv", "value,op\na,set\n", nil},
 		{400, "text/csv", "key,value,op\na,b,set\nc,d,drop\n", nil},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +12,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	memoryOf "github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/pandoserver"
@@ -211,6 +217,53 @@ func TestRightsBeforeBodies(t *testing.T) {
 		if text, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 "+want) {
 			t.Errorf("%q: %q, %v", body, text, err)
 		}
+	}
+}
+
+// Few bytes that stand for very many end neither the process nor its memory, and what is wrong is told in few words.
+func TestSmallBodies(t *testing.T) {
+	const rows, deep = 8192, 8_000_000
+	src := memory(t)
+	g := start(t, src, nil, BufferLimit(128<<20))
+	var arrows bytes.Buffer
+	word, codes := array.NewStringBuilder(memoryOf.DefaultAllocator), array.NewInt8Builder(memoryOf.DefaultAllocator)
+	word.Append(strings.Repeat("w", 400_000))
+	codes.AppendValues(make([]int8, rows), nil)
+	words := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: codes.Type(), ValueType: word.Type()}, codes.NewArray(), word.NewArray())
+	schema := arrow.NewSchema([]arrow.Field{{Name: "key", Type: words.DataType()}}, nil)
+	w := ipc.NewWriter(&arrows, ipc.WithSchema(schema), ipc.WithZstd())
+	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{words}, rows)); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	parquet := append([]byte("PAR1"), bytes.Repeat([]byte{0x1c}, deep)...)
+	parquet = append(binary.LittleEndian.AppendUint32(parquet, deep), "PAR1"...)
+	for _, c := range []struct {
+		status int
+		format string
+		body   []byte
+		says   string
+	}{
+		{400, "parquet", parquet, "within each other"},
+		{413, "arrow", arrows.Bytes(), ""},
+		{400, "csv", append(bytes.Repeat([]byte{','}, 4_000_000), '\n'), "more than 16 columns"},
+		{400, "csv", []byte("key,value,key\na,b,c\n"), `two columns \"key\"`},
+	} {
+		body := packed(t, "zstd", c.body)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		method := "PUT"
+		if c.format == "arrow" {
+			method = "DELETE"
+		}
+		r := g.want(c.status, method, "/v1/batch", bytes.NewReader(body), "Content-Type", mediaOf(c.format), "Content-Encoding", "zstd")
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 || len(r.body) > 3000 || !strings.Contains(string(r.body), c.says) {
+			t.Errorf("%s: %d bytes took %d bytes of memory: %.300s", c.format, len(body), took, r.body)
+		}
+	}
+	if src.Len() != 0 {
+		t.Errorf("%d keys were changed", src.Len())
 	}
 }
 
