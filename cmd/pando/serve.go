@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/scaled"
 	"github.com/pando-index/pando/pandoserver"
+	"github.com/pando-index/pando/pandoserver/pandohttp"
 	"github.com/pando-index/pando/pandostore"
 	"github.com/pando-index/pando/pandoview"
 	"github.com/spf13/cobra"
@@ -125,10 +128,13 @@ func (f *serveFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := s.protect(); err != nil {
 		return err
 	}
+	if err := s.prepare(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
 	if f.check {
 		return s.check(cmd, set.files)
 	}
-	ways, err := s.listen(cmd.ErrOrStderr())
+	ways, err := s.listen()
 	if err != nil {
 		return err
 	}
@@ -142,6 +148,11 @@ type serving struct {
 	flags *serveFlags
 	users *pandoserver.Users
 	certs *pandoserver.Certificates
+	tree  []pando.Option      // of indexes that can be changed
+	store []pandostore.Option // of stores
+	log   *slog.Logger        // where the server writes what happens
+	web   *pandohttp.Server   // which has no indexes yet
+	ports []port              // where it listens
 
 	names   []string
 	sources []pandoserver.Source
@@ -163,6 +174,28 @@ func (s *serving) close() (err error) {
 	return err
 }
 
+// prepare makes all that settings tell and that needs no index, so that --check finds what is wrong with them.
+func (s *serving) prepare(told io.Writer) (err error) {
+	f := s.flags
+	if s.ports, err = f.addresses(); err != nil {
+		return err
+	}
+	if _, err := f.place.options(); err != nil {
+		return err
+	}
+	if s.tree, err = f.tree(); err != nil {
+		return err
+	}
+	if s.store, err = f.store(s.tree); err != nil {
+		return err
+	}
+	if s.log, err = f.log(told); err != nil {
+		return err
+	}
+	s.web, err = s.newWeb()
+	return err
+}
+
 // tree returns the options of indexes that can be changed.
 func (f *serveFlags) tree() (opts []pando.Option, err error) {
 	if f.memory == "" {
@@ -176,11 +209,7 @@ func (f *serveFlags) tree() (opts []pando.Option, err error) {
 }
 
 // store returns the options of stores.
-func (f *serveFlags) store() (opts []pandostore.Option, err error) {
-	tree, err := f.tree()
-	if err != nil {
-		return nil, err
-	}
+func (f *serveFlags) store(tree []pando.Option) (opts []pandostore.Option, err error) {
 	opts = append(opts, pandostore.Tree(tree...))
 	switch f.sync {
 	case "always":
@@ -198,15 +227,7 @@ func (f *serveFlags) store() (opts []pandostore.Option, err error) {
 // open opens all that arguments name.
 func (s *serving) open(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		opts, err := s.flags.tree()
-		if err != nil {
-			return err
-		}
-		tree, err := pando.NewTree[string, []byte](opts...)
-		if err != nil {
-			return err
-		}
-		s.add("index", pandoserver.Tree(tree), tree, "an index in memory, which is gone at the end", tree.Close)
+		return s.openTree("index")
 	}
 	for _, path := range args {
 		if err := ctx.Err(); err != nil {
@@ -216,6 +237,16 @@ func (s *serving) open(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// openTree makes an index in memory.
+func (s *serving) openTree(name string) error {
+	tree, err := pando.NewTree[string, []byte](s.tree...)
+	if err != nil {
+		return err
+	}
+	s.add(name, pandoserver.Tree(tree), tree, "an index in memory, which is gone at the end", tree.Close)
 	return nil
 }
 
@@ -230,6 +261,9 @@ func bare(base string) string {
 // named returns the name of what is at a path, and whether that is a store. What is not there and is not called as files
 // are becomes one.
 func named(path string) (name string, store bool, err error) {
+	if path == "" {
+		return "", false, usagef("an index has no path; name a file or a folder")
+	}
 	base := filepath.Base(path)
 	fi, err := os.Stat(path)
 	store = err == nil && fi.IsDir() || errors.Is(err, fs.ErrNotExist) && bare(base) == base
@@ -261,11 +295,7 @@ func (s *serving) openOne(path string) error {
 }
 
 func (s *serving) openStore(path, name string) error {
-	opts, err := s.flags.store()
-	if err != nil {
-		return err
-	}
-	st, err := pandostore.Open[string, []byte](path, opts...)
+	st, err := pandostore.Open[string, []byte](path, s.store...)
 	switch {
 	case errors.Is(err, pando.ErrType):
 		return fmt.Errorf("%w; a store that is served has keys and values of bytes, as pando serve makes it", err)
@@ -276,52 +306,59 @@ func (s *serving) openStore(path, name string) error {
 	return nil
 }
 
-// check looks whether all is right that can be known without listening or changing anything.
-func (s *serving) check(cmd *cobra.Command, args []string) error {
-	f := s.flags
-	for _, w := range []struct{ name, address string }{{"listen", f.listen}, {"http", f.http}, {"pprof", f.pprof}} {
-		if w.address == off {
-			continue
-		}
-		a, err := net.ResolveTCPAddr("tcp", w.address)
+// canOpen looks whether a path has an index that can be opened, or room for a store.
+func canOpen(path string, store bool) error {
+	if store {
+		_, _, err := hasStore(path)
+		return err
+	}
+	ix, err := anywhere.openIndex(path)
+	if err != nil {
+		return err
+	}
+	return ix.Close()
+}
+
+// check looks whether all is right that can be known without listening or changing anything. It makes the servers as serve
+// does, of indexes in memory in the place of those that are named.
+func (s *serving) check(cmd *cobra.Command, args []string) (err error) {
+	for _, p := range s.ports {
+		a, err := net.ResolveTCPAddr("tcp", p.address)
 		if err == nil {
-			err = pandoserver.Admits(a, s.protection(w.name == "pprof")...)
+			err = pandoserver.Admits(a, s.protection(p.local)...)
 		}
 		if err != nil {
-			return usagef("--%s %s: %w", w.name, w.address, err)
+			return p.refused(err)
 		}
 	}
-	if _, err := f.store(); err != nil {
-		return err
-	}
-	if _, err := s.log(cmd.ErrOrStderr()); err != nil {
-		return err
-	}
-	seen := map[string]string{}
+	defer func() { err = errors.Join(err, s.close()) }()
 	for _, path := range args {
 		name, store, err := named(path)
 		if err != nil {
 			return err
 		}
-		if other, taken := seen[name]; taken {
-			return usagef("%s and %s are both called %q", other, path, name)
-		}
-		seen[name] = path
-		if store {
-			if _, _, err := hasStore(path); err != nil {
-				return err
-			}
-			continue
-		}
-		ix, err := anywhere.openIndex(path)
-		if err != nil {
+		if err := canOpen(path, store); err != nil {
 			return err
 		}
-		ix.Close()
+		if err := s.openTree(name); err != nil {
+			return err
+		}
+	}
+	if len(args) == 0 {
+		if err := s.open(cmd.Context(), nil); err != nil {
+			return err
+		}
+	}
+	srv, err := s.server()
+	if err != nil {
+		return err
+	}
+	if err := s.show(srv); err != nil {
+		return err
 	}
 	for _, text := range s.looseFiles() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Take care:", text)
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), "The configuration is right.")
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), "The configuration is right.")
 	return err
 }

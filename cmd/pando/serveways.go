@@ -77,43 +77,59 @@ func (w *ways) close() {
 	}
 }
 
-// listen listens, before indexes are opened, which may take a while.
-func (s *serving) listen(_ io.Writer) (w *ways, err error) {
-	w = new(ways)
-	f := s.flags
+// port is an address where the command listens.
+type port struct {
+	name, address string // of the flag, and what it says
+	other         string // what may be done where another program is there
+	local         bool   // it is for this machine alone, without users
+	to            func(w *ways) *net.Listener
+}
+
+// refused returns the error of an address that cannot be taken.
+func (p port) refused(err error) error { return usagef("--%s %s: %w", p.name, p.address, err) }
+
+// addresses returns where the command listens.
+func (f *serveFlags) addresses() (all []port, err error) {
 	if f.listen == off && f.http == off {
 		return nil, usagef("--listen and --http are both off: nobody could ask")
 	}
-	for _, l := range []struct {
-		name, address, other string
-		to                   *net.Listener
-	}{{"listen", f.listen, "redis-server perhaps? --listen 127.0.0.1:0 takes a port that is free", &w.redis},
-		{"http", f.http, "another pando serve perhaps? --http 127.0.0.1:0 takes a port that is free, --http off none", &w.http},
-		{"pprof", f.pprof, "--pprof 127.0.0.1:0 takes a port that is free", &w.pprof}} {
-		if l.address == off {
-			continue
+	for _, p := range []port{
+		{"listen", f.listen, "redis-server perhaps? --listen 127.0.0.1:0 takes a port that is free", false, func(w *ways) *net.Listener { return &w.redis }},
+		{"http", f.http, "another pando serve perhaps? --http 127.0.0.1:0 takes a port that is free, --http off none", false, func(w *ways) *net.Listener { return &w.http }},
+		{"pprof", f.pprof, "--pprof 127.0.0.1:0 takes a port that is free", true, func(w *ways) *net.Listener { return &w.pprof }},
+	} {
+		if p.address != off {
+			all = append(all, p)
 		}
-		got, err := pandoserver.Listen(l.address, s.protection(l.name == "pprof")...)
+	}
+	return all, nil
+}
+
+// listen listens, before indexes are opened, which may take a while.
+func (s *serving) listen() (w *ways, err error) {
+	w = new(ways)
+	for _, p := range s.ports {
+		got, err := pandoserver.Listen(p.address, s.protection(p.local)...)
 		if err != nil {
 			w.close()
 			if errors.Is(err, pandoserver.ErrExposed) {
-				return nil, usagef("--%s %s: %w", l.name, l.address, err)
+				return nil, p.refused(err)
 			}
-			return nil, fmt.Errorf("cannot listen: %w; is another program there, %s", err, l.other)
+			return nil, fmt.Errorf("cannot listen: %w; is another program there, %s", err, p.other)
 		}
-		*l.to = got
+		*p.to(w) = got
 	}
 	return w, nil
 }
 
 // log returns where the server writes what happens.
-func (s *serving) log(w io.Writer) (*slog.Logger, error) {
+func (f *serveFlags) log(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(s.flags.level.value)); err != nil {
+	if err := level.UnmarshalText([]byte(f.level.value)); err != nil {
 		return nil, usagef("--log-level: %w", err)
 	}
 	opts := &slog.HandlerOptions{Level: level}
-	if s.flags.format.value == "json" {
+	if f.format.value == "json" {
 		return slog.New(slog.NewJSONHandler(w, opts)), nil
 	}
 	return slog.New(slog.NewTextHandler(w, opts)), nil
@@ -121,16 +137,8 @@ func (s *serving) log(w io.Writer) (*slog.Logger, error) {
 
 // serve serves until the command is interrupted.
 func (s *serving) serve(cmd *cobra.Command, args []string, w *ways) error {
-	log, err := s.log(cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
-	web, err := s.web(log)
-	if err != nil {
-		return usageError{err}
-	}
 	for _, text := range s.looseFiles() {
-		log.Warn(text)
+		s.log.Warn(text)
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -150,12 +158,16 @@ func (s *serving) serve(cmd *cobra.Command, args []string, w *ways) error {
 		return err
 	}
 	if w.http != nil { // it says that indexes are not open yet
-		run(func() error { return web.Serve(ctx, w.http) })
+		run(func() error { return s.web.Serve(ctx, w.http) })
 	}
 	if w.pprof != nil {
 		run(func() error { return profile(ctx, w.pprof) })
 	}
-	srv, err := s.server(ctx, args, log)
+	err := s.open(ctx, args)
+	var srv *pandoserver.Server
+	if err == nil {
+		srv, err = s.server()
+	}
 	if err != nil {
 		stop()
 		_ = wait()
@@ -164,11 +176,11 @@ func (s *serving) serve(cmd *cobra.Command, args []string, w *ways) error {
 		}
 		return err
 	}
-	if err := s.show(web, srv); err != nil {
+	if err := s.show(srv); err != nil {
 		stop()
-		return errors.Join(usageError{err}, wait())
+		return errors.Join(err, wait())
 	}
-	if err := s.tell(cmd, w, log); err != nil {
+	if err := s.tell(cmd, w); err != nil {
 		stop()
 		return errors.Join(err, wait())
 	}
@@ -178,13 +190,10 @@ func (s *serving) serve(cmd *cobra.Command, args []string, w *ways) error {
 	return wait()
 }
 
-// server opens the indexes, and makes a server of them.
-func (s *serving) server(ctx context.Context, args []string, log *slog.Logger) (*pandoserver.Server, error) {
-	if err := s.open(ctx, args); err != nil {
-		return nil, err
-	}
+// server makes a server of the indexes that are open.
+func (s *serving) server() (*pandoserver.Server, error) {
 	f := s.flags
-	opts := append(s.protection(false), pandoserver.Name(s.names[0]), pandoserver.Logger(log), pandoserver.MaxClients(f.maxClients),
+	opts := append(s.protection(false), pandoserver.Name(s.names[0]), pandoserver.Logger(s.log), pandoserver.MaxClients(f.maxClients),
 		pandoserver.IdleTimeout(f.idle), pandoserver.WriteTimeout(f.write), pandoserver.Grace(f.grace), pandoserver.SlowerThan(f.slower))
 	for i := 1; i < len(s.names); i++ {
 		opts = append(opts, pandoserver.And(s.names[i], s.sources[i]))
@@ -196,30 +205,34 @@ func (s *serving) server(ctx context.Context, args []string, log *slog.Logger) (
 	return srv, nil
 }
 
-// web makes the server of HTTP, which has no indexes yet.
-func (s *serving) web(log *slog.Logger) (*pandohttp.Server, error) {
-	opts := []pandohttp.Option{pandohttp.Hosts(s.flags.hosts...), pandohttp.Logger(log), pandohttp.Grace(s.flags.grace), pandohttp.Ready(s.ready)}
+// newWeb makes the server of HTTP, which has no indexes yet.
+func (s *serving) newWeb() (*pandohttp.Server, error) {
+	opts := []pandohttp.Option{pandohttp.Hosts(s.flags.hosts...), pandohttp.Logger(s.log), pandohttp.Grace(s.flags.grace), pandohttp.Ready(s.ready)}
 	if s.users != nil {
 		opts = append(opts, pandohttp.Restrict(s.users))
 	}
 	if s.certs != nil {
 		opts = append(opts, pandohttp.Secure(s.certs))
 	}
-	return pandohttp.New(nil, opts...)
+	web, err := pandohttp.New(nil, opts...)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return web, nil
 }
 
 // show gives the indexes to the server of HTTP, with a page for each.
-func (s *serving) show(web *pandohttp.Server, srv *pandoserver.Server) error {
+func (s *serving) show(srv *pandoserver.Server) error {
 	for i, name := range s.names {
 		if s.views[i] == nil {
 			continue
 		}
 		page := pandoview.Handler(s.views[i], pandoview.Name(name), pandoview.Hosts(s.flags.hosts...))
-		if err := web.View(name, page); err != nil {
-			return err
+		if err := s.web.View(name, page); err != nil {
+			return usageError{err}
 		}
 	}
-	web.Use(srv)
+	s.web.Use(srv)
 	return nil
 }
 
@@ -236,7 +249,7 @@ func (s *serving) ready() error {
 }
 
 // tell says where the server listens, and what it serves.
-func (s *serving) tell(cmd *cobra.Command, w *ways, log *slog.Logger) error {
+func (s *serving) tell(cmd *cobra.Command, w *ways) error {
 	scheme, who := "http", "this machine alone"
 	if s.certs != nil {
 		scheme, who = "https", "who has a password, by TLS"
@@ -261,7 +274,7 @@ func (s *serving) tell(cmd *cobra.Command, w *ways, log *slog.Logger) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Profiles: go tool pprof http://%v/debug/pprof/profile\n", w.pprof.Addr())
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Serving %s until interrupted (Ctrl-C).\n", who)
-	log.Debug("serving", "indexes", s.names)
+	s.log.Debug("serving", "indexes", s.names)
 	return nil
 }
 

@@ -138,7 +138,7 @@ func TestServeProfiles(t *testing.T) {
 
 // The server answers by the names that it is given.
 func TestServeNames(t *testing.T) {
-	lines, stop := serveAnywhere(t, "--listen", "off", "--http", "127.0.0.1:0", "--http-host", "data.example")
+	lines, stop := serveAnywhere(t, "--listen", "off", "--http", "127.0.0.1:0", "--http-host", "data.example, [2001:db8::1], b.example")
 	base, err := lines.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +146,8 @@ func TestServeNames(t *testing.T) {
 	base = strings.TrimSpace(base)
 	fetch(t, 200, base+"v1/indexes", "Host", "data.example:80")
 	fetch(t, 200, base+"view/index/", "Host", "data.example:80")
+	fetch(t, 200, base+"v1/indexes", "Host", "b.example:80")
+	fetch(t, 200, base+"view/index/", "Host", "[2001:db8::1]:80")
 	fetch(t, 403, base+"v1/indexes", "Host", "other.example:80")
 	if err := stop(); err != nil {
 		t.Fatal(err)

@@ -121,6 +121,8 @@ func (s *settings) fromFile(r io.Reader, path string, said map[string]bool) erro
 		switch {
 		case !is:
 			return wrong("%q is no setting; write name = value", line)
+		case name == ofIndexes && value == "":
+			return wrong("%s has no path; write %s = PATH, or leave the line out", name, name)
 		case name == ofIndexes:
 			indexes = append(indexes, beside(path, value))
 			continue

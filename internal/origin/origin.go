@@ -15,12 +15,39 @@ import (
 	"github.com/pando-index/pando/internal/mutant"
 )
 
-// Hosts returns names of hosts as Refuse takes them.
+// Hosts returns names of hosts as Refuse takes them. Check says which are none.
 func Hosts(names []string) (all []string) {
 	for _, n := range names {
-		all = append(all, strings.ToLower(n))
+		all = append(all, plain(strings.TrimSpace(n)))
 	}
 	return all
+}
+
+// plain returns the name of a host as it is compared: an address of IPv6 without brackets, and in one of the ways in
+// which it can be written.
+func plain(name string) string {
+	name = strings.ToLower(name)
+	bare := name
+	if inner, open := strings.CutPrefix(name, "["); open {
+		bare = strings.TrimSuffix(inner, "]")
+	}
+	if ip, err := netip.ParseAddr(bare); err == nil {
+		return ip.String()
+	}
+	return name
+}
+
+// Check returns an error if one of the names that Hosts has returned is none that a request could have.
+func Check(hosts []string) error {
+	other := func(c rune) bool {
+		return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("-._", c))
+	}
+	for _, h := range hosts {
+		if _, err := netip.ParseAddr(h); err != nil && (h == "" || strings.ContainsFunc(h, other)) {
+			return fmt.Errorf("%q is no name of a host; write it as data.example, or its address, without http://, port and path", Clip(h))
+		}
+	}
+	return nil
 }
 
 // Refuse returns why a request is not answered, or "" if it is. Its host must be one of this machine's
@@ -52,7 +79,7 @@ func allowed(host string, hosts []string) bool {
 	if only, _, err := net.SplitHostPort(host); err == nil {
 		name = only
 	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
+	name = plain(name)
 	if name == "localhost" || slices.Contains(hosts, name) {
 		return true
 	}

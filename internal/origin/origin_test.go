@@ -16,6 +16,9 @@ func TestRefuse(t *testing.T) {
 		{host: "localhost", answered: true},
 		{host: "LocalHost:1", answered: true},
 		{host: "data.example:6380", answered: true},
+		{host: "[2001:db8::1]:6380", answered: true},
+		{host: "[2001:DB8:0::1]", answered: true},
+		{host: "[2001:db8::2]:6380"},
 		{host: "evil.example:6380"},
 		{host: "127.0.0.1.evil.example"},
 		{host: ""},
@@ -39,8 +42,22 @@ func TestRefuse(t *testing.T) {
 				r.Header.Set(name, value)
 			}
 		}
-		if why := Refuse(r, Hosts([]string{"Data.example"}), c.page); (why == "") != c.answered {
+		if why := Refuse(r, Hosts([]string{" Data.example", "[2001:db8::0:1]"}), c.page); (why == "") != c.answered {
 			t.Errorf("%+v: %q", c, why)
+		}
+	}
+}
+
+// What no request can have as its host is told.
+func TestCheck(t *testing.T) {
+	for _, name := range []string{"a", "Data.example", " data.example ", "data.example.", "my_host", "10.0.0.1", "::1", "[::1]", "xn--bcher-kva.example"} {
+		if err := Check(Hosts([]string{"a", name})); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", " ", "http://x:1/", "x/", "data.example:80", "[::1]:80", "[]", "[a]", "a b", "*.example", "bücher.example", "::g"} {
+		if err := Check(Hosts([]string{"a", name})); err == nil {
+			t.Errorf("%q is taken as the name of a host", name)
 		}
 	}
 }

@@ -25,8 +25,8 @@ type config struct {
 	stall, longest, grace time.Duration
 }
 
-// Hosts allows requests that name other hosts than those of the loopback address, without their port: the names
-// by which other machines reach the server.
+// Hosts allows requests that name other hosts than those of the loopback address: the names by which other machines
+// reach the server, or its addresses, without a port.
 func Hosts(names ...string) Option {
 	return func(c *config) { c.hosts = append(c.hosts, origin.Hosts(names)...) }
 }
@@ -86,9 +86,12 @@ func configure(opts []Option) (config, error) {
 	case c.body < 1<<10 || c.buffers < 2*c.body:
 		return c, fmt.Errorf("pandohttp: BodyLimit(%d), BufferLimit(%d); take 1024 or more for a body, and twice as much for all", c.body, c.buffers)
 	case c.stall <= 0 || c.longest <= 0 || c.grace < 0:
-		return c, errors.New("pandohttp: time limits must be above zero")
+		return c, fmt.Errorf("pandohttp: StallTimeout(%v), MaxDuration(%v), Grace(%v); take times above zero, or no Grace", c.stall, c.longest, c.grace)
 	case c.log == nil:
 		return c, errors.New("pandohttp: Logger(nil); leave it out instead")
+	}
+	if err := origin.Check(c.hosts); err != nil {
+		return c, fmt.Errorf("pandohttp: Hosts: %w", err)
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package pandohttp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -15,17 +16,20 @@ import (
 
 var boolean = table.Kind{Of: cols.Boolean}
 
-// known reports whether the client has the answer already, and says so. Only indexes that say their version have
-// answers that can be known.
-func (q *request) known() (done bool, err error) {
+// errKnown says that the client has the answer already.
+var errKnown = errors.New("pandohttp: known already")
+
+// known returns errKnown if the client has the answer already, and an error if it wants another one. Only indexes that
+// say their version have answers that can be known.
+func (q *request) known() error {
 	h := q.w.Header()
 	h.Set("Vary", "Accept, Accept-Encoding, Authorization")
 	v, ok := q.src.(Versioned)
 	if !ok || q.route.method != http.MethodGet || q.route.path == "/v1/indexes" {
 		if match := q.r.Header.Get("If-Match"); match != "" && match != "*" {
-			return false, wrong(http.StatusPreconditionFailed, "the entries of this index have no ETag; leave If-Match out")
+			return wrong(http.StatusPreconditionFailed, "the entries of this index have no ETag; leave If-Match out")
 		}
-		return false, nil
+		return nil
 	}
 	sum := sha256.New()
 	for _, part := range []string{v.Version(), q.on.Name(), q.route.path, q.args.Encode(), q.form.name, q.form.coding} {
@@ -35,13 +39,12 @@ func (q *request) known() (done bool, err error) {
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "private, no-cache") // a cache asks each time whether it is still so
 	if match := q.r.Header.Get("If-Match"); match != "" && !names(match, tag) {
-		return false, wrong(http.StatusPreconditionFailed, "the entries are others; ask without If-Match")
+		return wrong(http.StatusPreconditionFailed, "the entries are others; ask without If-Match")
 	}
 	if match := q.r.Header.Get("If-None-Match"); match != "" && names(match, tag) {
-		q.w.WriteHeader(http.StatusNotModified)
-		return true, nil
+		return errKnown
 	}
-	return false, nil
+	return nil
 }
 
 // names reports whether a header of tags names one. These are weak: two answers with one tag have the same

@@ -31,6 +31,9 @@ func (q *request) oneNumber(name string, n int) error {
 }
 
 func (q *request) listIndexes() error {
+	if err := q.known(); err != nil {
+		return err
+	}
 	schema := []table.Field{{Name: "name", Type: table.String}, {Name: "entries", Type: table.Int64}, {Name: "key", Type: table.String},
 		{Name: "value", Type: table.String}, {Name: "writable", Type: table.String, Kind: boolean}}
 	a, err := q.answer(schema)
@@ -38,10 +41,10 @@ func (q *request) listIndexes() error {
 		return err
 	}
 	for _, x := range *q.s.indexes.Load() {
-		src := x.Source()
-		if q.user != nil && q.user.AllowRange(q.route.right, src, pandoserver.Bounds{}) != nil {
+		if !q.sees(x) {
 			continue
 		}
+		src := x.Source()
 		key, val := "binary", "binary"
 		if t, ok := src.(Typed); ok {
 			key, val = t.Types()
@@ -163,6 +166,9 @@ func (q *request) walk(a *answer, b pandoserver.Bounds, at *place, limit int) (m
 
 func (q *request) getKeys() error {
 	keys := q.args["key"]
+	if err := q.may(keys...); err != nil {
+		return err // before look, which asks about no keys first
+	}
 	return q.look(func(yield func([]string, error) bool) { yield(keys, nil) })
 }
 
@@ -208,6 +214,9 @@ func (q *request) lookUp(a *answer, keys []string, missing string) error {
 	var vals [][]byte
 	var found []bool
 	for len(keys) > 0 {
+		if err := q.goesOn(); err != nil {
+			return err // keys that are not there write nothing, which would see it
+		}
 		n := min(len(keys), q.on.AtOnce(), batchRows)
 		vals, found = append(vals[:0], make([][]byte, n)...), append(found[:0], make([]bool, n)...)
 		q.src.GetBatch(keys[:n], vals, found)
@@ -323,6 +332,17 @@ func (q *request) first(b pandoserver.Bounds) error {
 	return q.one("", nil, false)
 }
 
+// goesOn returns an error if the client has gone, or if the request has been under way for too long.
+func (q *request) goesOn() error {
+	if err := q.r.Context().Err(); err != nil {
+		return err
+	}
+	if q.began.Add(q.s.cfg.longest).Before(time.Now()) {
+		return wrong(http.StatusServiceUnavailable, "the request took longer than %v; ask for less at once", q.s.cfg.longest)
+	}
+	return nil
+}
+
 // values calls yield with the values of a range as numbers.
 func (q *request) values(yield func(val []byte, x float64)) error {
 	b, err := q.bounds()
@@ -335,11 +355,8 @@ func (q *request) values(yield func(val []byte, x float64)) error {
 	n := 0
 	for key, val := range q.src.Scan(b) {
 		if n++; n%1024 == 0 {
-			if err := q.r.Context().Err(); err != nil {
+			if err := q.goesOn(); err != nil {
 				return err
-			}
-			if q.began.Add(q.s.cfg.longest).Before(time.Now()) {
-				return wrong(http.StatusServiceUnavailable, "the request took longer than %v; ask for less at once", q.s.cfg.longest)
 			}
 		}
 		x, err := strconv.ParseFloat(textOf(val), 64)

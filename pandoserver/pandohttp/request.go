@@ -40,7 +40,7 @@ type request struct {
 	r       *http.Request
 	control *http.ResponseController
 	began   time.Time
-	user    *pandoserver.User
+	user    *pandoserver.User // nil only where no right is needed, while there are no users
 	route   *route
 	args    url.Values
 
@@ -96,12 +96,18 @@ func (q *request) open() error {
 		var names []string
 		found := false
 		for _, x := range *all {
-			names = append(names, x.Name())
+			if q.sees(x) {
+				names = append(names, x.Name())
+			}
 			if x.Name() == name {
 				q.on, found = x, true
 			}
 		}
-		if !found {
+		switch {
+		case found:
+		case len(names) == 0:
+			return wrong(http.StatusNotFound, "no index is called %q; ask whoever keeps the users which one is yours", origin.Clip(name))
+		default:
 			return wrong(http.StatusNotFound, "no index is called %q; this server has %s", origin.Clip(name), strings.Join(names, ", "))
 		}
 	}
@@ -110,6 +116,11 @@ func (q *request) open() error {
 		return wrong(http.StatusMethodNotAllowed, "the index %q is only read; a store or a tree in memory can be changed", q.on.Name())
 	}
 	return nil
+}
+
+// sees reports whether the user may know that an index is there.
+func (q *request) sees(x pandoserver.Served) bool {
+	return q.user.AllowRange("pando.count", x.Source(), pandoserver.Bounds{}) == nil
 }
 
 // number returns a parameter that is a number, or the default.
@@ -208,21 +219,22 @@ func (q *request) prefixed(p string) (b pandoserver.Bounds, err error) {
 	return pandoserver.Prefix(p), nil
 }
 
-// may returns an error if the user may not do what the route does, on keys or on a range.
+// may returns an error if the user may not do what the route does, on keys or on a range, and then that of known: who may
+// not see entries does not learn either whether they are the same.
 func (q *request) may(keys ...string) error { return q.mayDo(q.route.right, keys...) }
 
 func (q *request) mayDo(command string, keys ...string) error {
-	if q.user == nil {
-		return nil
+	if err := denied(q.user.Allow(command, q.src, keys...)); err != nil {
+		return err
 	}
-	return denied(q.user.Allow(command, q.src, keys...))
+	return q.known()
 }
 
 func (q *request) mayRange(b pandoserver.Bounds) error {
-	if q.user == nil {
-		return nil
+	if err := denied(q.user.AllowRange(q.route.right, q.src, b)); err != nil {
+		return err
 	}
-	return denied(q.user.AllowRange(q.route.right, q.src, b))
+	return q.known()
 }
 
 // take counts bytes that the request holds in memory until it ends.

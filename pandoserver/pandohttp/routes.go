@@ -16,7 +16,7 @@ type route struct {
 	params       []param
 	body         string // what the rows of its body are, "" if it has none
 	returns      string // what the rows of its answer are
-	right        string // the command whose right a user needs
+	right        string // the command whose right a user needs, "" if none
 	changes      bool   // the index
 	id           int    // its place among all routes
 	open         bool   // anybody may ask, by any name of the server
@@ -117,6 +117,9 @@ func find(path, method string) (found *route, methods []string) {
 func (s *Server) answerRoute(w *watched, r *http.Request, rt *route, user *pandoserver.User) (err error) {
 	q := &request{s: s, w: w, r: r, control: http.NewResponseController(w), began: time.Now(), user: user, route: rt}
 	defer func() { s.give(q.holds) }()
+	if rt.right != "" && user == nil { // nobody has been asked for, so there were no indexes: there may be by now
+		return errNotReady
+	}
 	if err := q.parse(); err != nil {
 		return err
 	}
@@ -135,12 +138,13 @@ func (s *Server) answerRoute(w *watched, r *http.Request, rt *route, user *pando
 	case rt.body == "":
 		return bad("%s has no body here; put what it says into the address, or leave it out", rt.path)
 	}
-	if done, err := q.known(); done || err != nil {
+	switch err = rt.rows(q); err {
+	case errHead:
+		w.WriteHeader(http.StatusOK)
+	case errKnown:
+		w.WriteHeader(http.StatusNotModified)
+	default:
 		return err
 	}
-	if err = rt.rows(q); err == errHead {
-		w.WriteHeader(http.StatusOK)
-		return nil
-	}
-	return err
+	return nil
 }

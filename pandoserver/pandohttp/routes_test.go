@@ -2,13 +2,16 @@ package pandohttp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/seed"
@@ -337,6 +340,51 @@ func TestLongAnswers(t *testing.T) {
 		}
 		if len(got) != n {
 			t.Errorf("%s: %d rows", f, len(got))
+		}
+	}
+}
+
+// watchedLookups is an index that tells when keys are looked up.
+type watchedLookups struct {
+	pandoserver.Source
+	looked func()
+}
+
+func (w watchedLookups) GetBatch(keys []string, vals [][]byte, found []bool) int {
+	w.looked()
+	return w.Source.GetBatch(keys, vals, found)
+}
+
+// Lookups end when their client has gone, and when their time is over, also where no key is there: then nothing is
+// written that would see it.
+func TestLookupsEnd(t *testing.T) {
+	body := "key\n" + strings.Repeat("nothing\n", 3*batchRows)
+	for _, gone := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		n, longest := 0, time.Nanosecond
+		if gone {
+			longest = time.Hour
+		}
+		srv, err := pandoserver.New(watchedLookups{memory(t), func() { n++; cancel() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(srv, MaxDuration(longest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("POST", "/v1/get", strings.NewReader(body)).WithContext(ctx)
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "text/csv")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		want := 0
+		if gone {
+			want = 1
+		}
+		if w.Code != 503 || n != want {
+			t.Errorf("gone %v: %d after %d lookups, want 503 after %d: %.200s", gone, w.Code, n, want, w.Body)
 		}
 	}
 }

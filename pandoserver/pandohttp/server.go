@@ -69,7 +69,7 @@ type view struct {
 }
 
 // View shows an index at /view/NAME/, by a handler of package pandoview, which must allow the same hosts. Users
-// need the right to all its keys. It may be called while the server serves.
+// need the right to all its keys, so it answers once Use has set who they are. It may be called while the server serves.
 func (s *Server) View(name string, page http.Handler) error {
 	if page == nil || name == "" || strings.Contains(name, "/") {
 		return fmt.Errorf("pandohttp: View(%q) has no page, or a name that no address can have", name)
@@ -252,7 +252,7 @@ func (s *Server) users() *pandoserver.Users {
 	return s.cfg.users
 }
 
-// userOf returns who makes a request, nil while there is nothing to be asked for.
+// userOf returns who makes a request, nil while there are no users: then there are no indexes either.
 func (s *Server) userOf(w http.ResponseWriter, r *http.Request) (*pandoserver.User, error) {
 	users := s.users()
 	if users == nil {
@@ -278,16 +278,24 @@ func (s *Server) userOf(w http.ResponseWriter, r *http.Request) (*pandoserver.Us
 	return nil, wrong(http.StatusUnauthorized, "no such user, or another password; send both with each request, as curl -u USER does")
 }
 
+var errNotReady = wrong(http.StatusServiceUnavailable, "the indexes are not open yet; ask again in a while")
+
 // notReady returns an error while there are no indexes.
 func (s *Server) notReady() error {
 	if s.indexes.Load() == nil {
-		return wrong(http.StatusServiceUnavailable, "the indexes are not open yet; ask again in a while")
+		return errNotReady
 	}
 	return nil
 }
 
 // view answers with a page that shows an index.
 func (s *Server) view(w http.ResponseWriter, r *http.Request, user *pandoserver.User) error {
+	if user == nil { // nobody has been asked for, so there were no indexes: there may be by now
+		return errNotReady
+	}
+	if err := s.notReady(); err != nil {
+		return err
+	}
 	rest := strings.TrimPrefix(r.URL.Path, "/view/")
 	name, page, below := strings.Cut(rest, "/")
 	var views []view
@@ -296,7 +304,8 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request, user *pandoserver.
 	}
 	for _, v := range views {
 		switch {
-		case name == "" && !below, v.name == name && !below: // the first, or one without the slash that its page counts on
+		case name == "" && !below && s.mayView(user, v.name) == nil, // the first that the user may see
+			v.name == name && !below: // or one without the slash that its page counts on
 			http.Redirect(w, r, "/view/"+url.PathEscape(v.name)+"/", http.StatusTemporaryRedirect)
 			return nil
 		case v.name != name:
@@ -315,14 +324,7 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request, user *pandoserver.
 
 // mayView returns an error if a user may not see all of an index.
 func (s *Server) mayView(user *pandoserver.User, name string) error {
-	if user == nil {
-		return nil
-	}
-	all := s.indexes.Load()
-	if all == nil {
-		return s.notReady()
-	}
-	for _, x := range *all {
+	for _, x := range *s.indexes.Load() {
 		if x.Name() == name {
 			return denied(user.AllowRange("pando.range", x.Source(), pandoserver.Bounds{}))
 		}
